@@ -66,6 +66,35 @@ async def test_json_needs_its_content_type(page: bytes, why: str) -> None:
     assert why in (result.assertions[0].error or "")
 
 
+async def test_an_empty_body_is_called_empty() -> None:
+    page = reply(b"", status="200 OK")
+    contains = an_assertion(Source.TEXT_BODY, Comparison.CONTAINS, "tea")
+    result = await outcome(page, GOOD[2], contains)
+    parsed, found = (one.error or "" for one in result.assertions)
+    assert parsed.endswith("cannot be evaluated: The body is empty.")
+    assert found == "TEXT_BODY should contain `tea`, but the body is empty."
+
+
+@pytest.mark.parametrize("assertion", GOOD[2:4], ids=["JSON_BODY", "TEXT_BODY"])
+async def test_an_assertion_on_a_body_that_is_not_decoded_cannot_be_judged(
+    assertion: Assertion,
+) -> None:
+    page = reply(JSON, content_type="application/json", content_encoding="compress")
+    result = await outcome(page, assertion)
+    assert result.failure is not None
+    assert result.failure.kind is FailureKind.PROTOCOL
+    assert result.failure.message == (
+        "The body is encoded as compress, which is not decoded, so that no assertion on it can be "
+        "judged."
+    )
+    assert (await outcome(page, GOOD[0])).status is Status.PASSED
+
+
+async def test_a_body_whose_header_names_no_coding_is_judged_as_it_is() -> None:
+    page = reply(JSON, content_type="application/json", content_encoding="aws-chunked")
+    assert (await outcome(page, GOOD[2], GOOD[3])).status is Status.PASSED
+
+
 @pytest.mark.parametrize("kind", ["application/problem+json", "text/json", "Application/JSON"])
 async def test_every_json_content_type_will_do(kind: str) -> None:
     result = await outcome(reply(JSON, content_type=kind), GOOD[2])

@@ -247,6 +247,16 @@ async def test_only_the_start_of_a_page_is_stored() -> None:
     assert (len(response.body), response.body_bytes, response.truncated) == (4096, 10_000, True)
 
 
+@pytest.mark.parametrize("coding", ["UTF-8", "aws-chunked", "none", "compress", "zstd-next"])
+async def test_a_coding_that_is_not_decoded_leaves_the_status_to_be_judged(coding: str) -> None:
+    async with http_origin(reply(b"as it is", content_encoding=coding)) as origin:
+        result = await outcome(a_url_spec(origin.url(), assertions=(a_status_assertion(),)))
+    assert result.status is Status.PASSED
+    response = seen_of(result).response
+    assert response is not None
+    assert response.body == "as it is"
+
+
 async def test_a_large_body_is_read_to_its_end_but_not_kept() -> None:
     body = gzip.compress(bytes(20_000_000))
     async with http_origin(reply(body, content_encoding="gzip")) as origin, a_context() as ctx:

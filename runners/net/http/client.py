@@ -12,7 +12,7 @@ import msgspec
 import pycurl
 
 from contract.job import ClientCertificate
-from contract.requests import HttpRequest
+from contract.requests import HttpRequest, HttpVersion
 from contract.result import CheckFailed, FailureKind
 from runners.net.egress.rules import EgressRules
 from runners.net.http.curl_multi import CurlMulti
@@ -21,9 +21,8 @@ from runners.net.http.exchange import (
     HttpExchange,
     RedirectChain,
     Route,
-    is_literal,
 )
-from runners.net.http.request import HopRequest, build_first_hop
+from runners.net.http.request import HopRequest, Origin, build_first_hop
 from runners.net.http.tls import VERIFICATION_FAILED, CaRoots, needs_more_groups, verify_error
 from runners.net.http.transfer import READ_LIMIT_BYTES, HandleConfig, Transfer, TransferResult
 from runners.net.sockets import explain_wrong_family
@@ -129,15 +128,21 @@ class HttpEngine:
     async def _send_hop(self, chain: RedirectChain) -> None:
         hop = chain.hop
         self._require_allowed(hop)
-        seen = await self._transfer(chain)
-        every_group = needs_more_groups(seen)
-        if every_group:
-            seen = await self._transfer(chain, every_group=True)
+        config = self._config_for(hop, chain.route)
+        change = msgspec.structs.replace
+        seen = await self._transfer(chain, config)
+        if needs_more_groups(seen):
+            config = change(config, every_group=True)
+            seen = await self._repeat(chain, config, seen)
         ignored_error: str | None = None
         if hop.skip_ssl and seen.ended.code == VERIFICATION_FAILED:
             # Verified first all the same, so that the evidence shows what is wrong.
             ignored_error = verify_error(seen, host=hop.origin.host, now=datetime.now(UTC))
-            seen = await self._transfer(chain, verify=False, every_group=every_group)
+            config = change(config, verify=False)
+            seen = await self._repeat(chain, config, seen)
+        if hop.http_version is HttpVersion.AUTO and seen.requires_http_1:
+            config = change(config, http_version=HttpVersion.HTTP_1_1)
+            seen = await self._repeat(chain, config, seen)
         chain.record(seen, ignored_error=ignored_error)
 
     def _require_allowed(self, hop: HopRequest) -> None:
@@ -152,15 +157,17 @@ class HttpEngine:
         if (mismatch := explain_wrong_family(host, hop.family)) is not None:
             raise _refused(FailureKind.CONNECT, mismatch, "ERR_INVALID_IP_ADDRESS", hop)
 
-    async def _transfer(
-        self, chain: RedirectChain, *, verify: bool = True, every_group: bool = False
+    async def _repeat(
+        self, chain: RedirectChain, config: HandleConfig, before: TransferResult
     ) -> TransferResult:
+        """Send the hop's request again, in another way than before."""
+        chain.record_repeated(before)
+        return await self._transfer(chain, config)
+
+    async def _transfer(self, chain: RedirectChain, config: HandleConfig) -> TransferResult:
         hop, route = chain.hop, chain.route
-        multi = self._multi_for(hop.origin.host)
+        multi = self._multi_for(hop.origin)
         plain = route.is_plain and hop.is_plain
-        config = self._config_for(hop, route)
-        if not verify or every_group:
-            config = msgspec.structs.replace(config, verify=verify, every_group=every_group)
         transfer = self._take_handle(config, reuse=plain)
         try:
             transfer.prepare(hop, timeout_ms=chain.left_ms(), keep_bytes=chain.keep_bytes)
@@ -175,17 +182,17 @@ class HttpEngine:
         self._return_handle(transfer, reuse=plain)
         return seen
 
-    def _multi_for(self, host: str) -> CurlMulti:
-        """The multi handle that runs the host's transfers.
+    def _multi_for(self, origin: Origin) -> CurlMulti:
+        """The multi handle that runs the transfers to this origin.
 
         libcurl looks names up in 20 threads per multi handle. Zones share those threads in
         groups only, so that one whose name servers hang cannot keep every other name waiting.
         """
         if not self._multis:
             raise RuntimeError("The engine is not started.")
-        if is_literal(host):
+        if origin.is_literal:
             return self._multis[0]
-        zone = ".".join(host.split(".")[-2:])
+        zone = ".".join(origin.host.split(".")[-2:])
         return self._multis[1 + crc32(zone.encode()) % NAME_SHARDS]
 
     def _config_for(self, hop: HopRequest, route: Route) -> HandleConfig:
@@ -193,7 +200,7 @@ class HttpEngine:
             tls=hop.origin.scheme == "https",
             # A literal address was judged with the URL. A proxy resolves names by itself, and
             # its own address is the operator's business.
-            guarded=route.proxy_url is None and not is_literal(hop.origin.host),
+            guarded=route.proxy_url is None and not hop.origin.is_literal,
             family=hop.family,
             http_version=hop.http_version,
             verify=True,

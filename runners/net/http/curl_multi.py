@@ -34,6 +34,15 @@ class CurlResult:
 FINE: Final = CurlResult()
 
 
+def make_printable(words: str) -> str:
+    """Show what is no character of a text by its number: these words quote what a server sent."""
+    if words.isprintable():
+        return words
+    return "".join(
+        char if char.isprintable() else ascii(char)[1:-1].replace("\\udc", "\\x") for char in words
+    )
+
+
 class CurlMulti:
     """Runs transfers on one multi handle.
 
@@ -195,7 +204,7 @@ class CurlMulti:
             for curl in done:
                 self._end(curl, FINE)
             for curl, code, message in failed:
-                self._end(curl, CurlResult(code, message))
+                self._end(curl, CurlResult(code, make_printable(message)))
 
     def _end(self, curl: Any, how: CurlResult) -> None:
         self._multi.remove_handle(curl)

@@ -12,7 +12,10 @@ import pycurl
 
 from contract.requests import HttpVersion, IpFamily
 from contract.result import Failure, FailureKind
+from runners.net.http.curl_multi import make_printable
+from runners.net.http.phases import find_hung_phase, hop_timings
 from runners.net.http.request import HopRequest
+from runners.net.http.response import Head
 from runners.net.http.tls import verify_error
 from runners.net.http.transfer import TransferResult
 from runners.net.tls.words import handshake_fault
@@ -48,7 +51,7 @@ class FailedHop(msgspec.Struct, frozen=True, kw_only=True):
         }
         if self.seen.address and self.proxy is None:
             detail["address"] = self.seen.address
-        return Failure(kind=kind, message=message, detail=detail)
+        return Failure(kind=kind, message=make_printable(message), detail=detail)
 
     @property
     def words(self) -> str:
@@ -161,6 +164,15 @@ _LOCAL_ERRNOS: Final = frozenset(
     }
 )
 
+_OUR_CODES: Final = frozenset(
+    {
+        *(pycurl.E_FAILED_INIT, pycurl.E_OUT_OF_MEMORY),
+        # One of our own callbacks broke.
+        *(pycurl.E_WRITE_ERROR, pycurl.E_READ_ERROR, pycurl.E_ABORTED_BY_CALLBACK),
+    }
+)
+"""What no server can cause."""
+
 # Codes of libcurl that this pycurl has no name for.
 _WEIRD_SERVER_REPLY: Final = 8
 _HTTP2_STREAM: Final = 92
@@ -170,7 +182,45 @@ _PROXY: Final = 97
 _TOO_LARGE: Final = 100
 _CLIENT_CERTIFICATE_REQUIRED: Final = 98
 
-
+_SWITCHING_PROTOCOLS: Final = 101
+_SHOWN_CHARS: Final = 100
+"""How much of a status line a sentence shows."""
+_MOST_LENGTH_DIGITS: Final = 18
+"""Longer lengths may not fit into 63 bits; libcurl ignores them then."""
+_UNSOLICITED: Final = re.compile(r"Unsolicited Transfer-Encoding \((.*)\) found")
+_MALFORMED: Final = (
+    ("HTTP/0.9", "what it sent is no HTTP"),
+    ("Unsupported HTTP/1 subversion", "its status line is malformed"),
+    ("Unsupported HTTP version", "its status line names an unknown version of HTTP"),
+    ("Unsupported response code", "its status code is below 100"),
+    ("Version mismatch", "its status line names HTTP/2 or HTTP/3 on a connection of HTTP/1"),
+    ("expected SETTINGS frame", "what it sent is no HTTP/2"),
+)
+"""A part of libcurl's message, and what it means."""
+_INVALID_FIELD: Final = re.compile(
+    r"invalid HTTP header field.*name: \[(.*)\], value: \[(.*)\]", re.IGNORECASE
+)
+_BROKEN_RULE: Final = re.compile(r"(?:shuts down connection with error \d+|, error -\d+): (.+)$")
+"""nghttp2's words for frames that HTTP/2 does not allow."""
+_GOAWAY: Final = re.compile(r"received GOAWAY, error=(\d+)")
+_RESET: Final = re.compile(r"HTTP/2 stream \d+ reset by server \(error 0x([0-9a-f]+) ")
+_HTTP_2_ERRORS: Final = {
+    0: "NO_ERROR",
+    1: "PROTOCOL_ERROR",
+    2: "INTERNAL_ERROR",
+    3: "FLOW_CONTROL_ERROR",
+    4: "SETTINGS_TIMEOUT",
+    5: "STREAM_CLOSED",
+    6: "FRAME_SIZE_ERROR",
+    7: "REFUSED_STREAM",
+    8: "CANCEL",
+    9: "COMPRESSION_ERROR",
+    10: "CONNECT_ERROR",
+    11: "ENHANCE_YOUR_CALM",
+    12: "INADEQUATE_SECURITY",
+    13: "HTTP_1_1_REQUIRED",
+}
+"""Error codes of HTTP/2 (RFC 9113, section 7)."""
 _CLOSED_BY_PEER: Final = re.compile("ERR_DRAINING|reset by server")
 """libcurl's words for a QUIC connection, or one of its streams, that the server ended."""
 
@@ -191,37 +241,63 @@ def to_failure(attempt: FailedHop) -> Failure:
         raise OSError(seen.errno, os.strerror(seen.errno))
     if seen.refusal is not None:
         return attempt.failure(FailureKind.EGRESS, seen.refusal, "EGRESS_REFUSED")
+    if seen.undecodable is not None:
+        return _encoding_failure(attempt, seen.undecodable)
+    if seen.ended.code != pycurl.E_OPERATION_TIMEDOUT:
+        ended_early = _http_2_failure(attempt)
+        if ended_early is not None:
+            return ended_early
     make_failure = _FAILURES.get(seen.ended.code)
     if make_failure is None:
-        raise EngineError(f"libcurl ended with code {seen.ended.code}: {seen.ended.message}")
+        # Once there was a connection, whatever else libcurl did not like was sent on it.
+        if seen.ended.code in _OUR_CODES or not seen.times.tcp:
+            raise EngineError(f"libcurl ended with code {seen.ended.code}: {seen.ended.message}")
+        make_failure = _protocol_failure
     return make_failure(attempt)
 
 
 def _timeout_failure(attempt: FailedHop) -> Failure:
-    limit = f"within {attempt.timeout_s:g} s"
-    phase, sentence = _find_hung_phase(attempt)
-    return attempt.failure(
-        FailureKind.TIMEOUT, sentence.format(limit=limit), "ETIMEDOUT", phase=phase
+    timings = hop_timings(attempt.hop, attempt.seen, proxied=attempt.proxy is not None)
+    phase = find_hung_phase(timings)
+    shown = "firstByte" if phase == "first_byte" else phase
+    sentence = _HUNG[phase](attempt, f"within {attempt.timeout_s:g} s")
+    return attempt.failure(FailureKind.TIMEOUT, sentence, "ETIMEDOUT", phase=shown)
+
+
+def _hung_in_tcp(attempt: FailedHop, limit: str) -> str:
+    if attempt.hop.http_version is HttpVersion.HTTP_3:
+        return f"Nothing answered HTTP/3 (QUIC over UDP) at {attempt.target} {limit}."
+    return f"No connection to {attempt.target} {limit}."
+
+
+def _hung_before_answer(attempt: FailedHop, limit: str) -> str:
+    if attempt.seen.header_lines:
+        return f"No final response from {attempt.target} {limit}; it sent interim ones only."
+    return f"No first byte from {attempt.target} {limit}."
+
+
+def _hung_in_answer(attempt: FailedHop, limit: str) -> str:
+    seen, target = attempt.seen, attempt.target
+    if seen.head is not None and not seen.head.is_complete:
+        lines = seen.header_lines
+        return (
+            f"The headers from {target} stalled after {lines} lines; "
+            f"they were not complete {limit}."
+        )
+    return (
+        f"The body from {target} stalled after {seen.body_bytes} bytes; "
+        f"it was not complete {limit}."
     )
 
 
-def _find_hung_phase(attempt: FailedHop) -> tuple[str, str]:
-    """The phase that did not end, and its sentence."""
-    times, origin, target = attempt.seen.times, attempt.hop.origin, attempt.target
-    if not times.dns:
-        return "dns", f"The name {origin.host} was not resolved {{limit}}."
-    if not times.tcp:
-        if attempt.hop.http_version is HttpVersion.HTTP_3:
-            return "tcp", f"Nothing answered HTTP/3 (QUIC over UDP) at {target} {{limit}}."
-        return "tcp", f"No connection to {target} {{limit}}."
-    if origin.scheme == "https" and not times.tls:
-        return "tls", f"No TLS handshake with {target} {{limit}}."
-    if attempt.seen.head is None or not times.first_byte:
-        return "firstByte", f"No first byte from {target} {{limit}}."
-    return "download", (
-        f"The body from {target} stalled after {attempt.seen.body_bytes} bytes; "
-        "it was not complete {limit}."
-    )
+_HUNG: Final[dict[str, Callable[[FailedHop, str], str]]] = {
+    "dns": lambda attempt, limit: f"The name {attempt.hop.origin.host} was not resolved {limit}.",
+    "tcp": _hung_in_tcp,
+    "tls": lambda attempt, limit: f"No TLS handshake with {attempt.target} {limit}.",
+    "first_byte": _hung_before_answer,
+    "download": _hung_in_answer,
+}
+"""What is said of a time-out in each phase."""
 
 
 def _certificate_failure(attempt: FailedHop) -> Failure:
@@ -254,7 +330,8 @@ def _client_certificate_failure(attempt: FailedHop) -> Failure:
     )
 
 
-def _empty_response_failure(attempt: FailedHop) -> Failure:
+def no_response_failure(attempt: FailedHop) -> Failure:
+    """A connection that ended without a final response."""
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} closed the connection without an answer.",
@@ -265,7 +342,7 @@ def _empty_response_failure(attempt: FailedHop) -> Failure:
 def _partial_body_failure(attempt: FailedHop) -> Failure:
     read = attempt.seen.body_bytes
     announced = attempt.seen.head.headers.get("content-length") if attempt.seen.head else None
-    of = f" of {announced}" if announced else ""
+    of = f" of {announced.partition(',')[0]}" if announced else ""
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} closed the connection in the middle of the body, "
@@ -313,7 +390,7 @@ def _quic_close_failure(attempt: FailedHop) -> Failure:
     if not _CLOSED_BY_PEER.search(attempt.words):
         return _protocol_failure(attempt)
     return (
-        _empty_response_failure(attempt)
+        no_response_failure(attempt)
         if attempt.seen.head is None
         else _partial_body_failure(attempt)
     )
@@ -325,26 +402,136 @@ def _say_when(attempt: FailedHop) -> str:
     return f"in the middle of the body, after {attempt.seen.body_bytes} bytes"
 
 
-def _encoding_failure(attempt: FailedHop) -> Failure:
+def _encoding_failure(attempt: FailedHop, why: str) -> Failure:
     head = attempt.seen.head
     encoding = head.headers.get("content-encoding", "") if head else ""
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"The body from {attempt.target} says it is encoded as {encoding} and cannot be "
-        f"decoded: {attempt.words}.",
+        f"decoded: {why}.",
         "ERR_CONTENT_ENCODING",
     )
 
 
-def _protocol_failure(attempt: FailedHop) -> Failure:
-    words = attempt.words
-    if "HTTP/0.9" in words:
-        words = "what it sent is no HTTP"
+def is_sound(seen: TransferResult) -> bool:
+    """Whether a transfer brought a response without any flaw, as nearly all do."""
+    head = seen.head
+    return (
+        head is not None
+        and not seen.ended.code
+        and head.is_complete
+        and head.status_code != _SWITCHING_PROTOCOLS
+        and seen.cut_coding is None
+        and len(head.headers.get("content-length", "")) <= _MOST_LENGTH_DIGITS
+    )
+
+
+def find_response_failure(attempt: FailedHop) -> Failure | None:
+    """What is wrong with a response that libcurl takes for one. None: nothing is."""
+    seen, head = attempt.seen, attempt.seen.head
+    if seen.bad_status_line is not None:
+        line = seen.bad_status_line[:_SHOWN_CHARS]
+        return attempt.failure(
+            FailureKind.PROTOCOL,
+            f"{attempt.target} answered with {line!r}, which is no status line of HTTP.",
+            "ERR_INVALID_STATUS_LINE",
+        )
+    if head is None:
+        return None
+    if head.status_code == _SWITCHING_PROTOCOLS and not attempt.hop.asks_to_upgrade:
+        return attempt.failure(
+            FailureKind.PROTOCOL,
+            f"{attempt.target} answered 101 and switched to another protocol, "
+            "which the request did not ask for.",
+            "ERR_UPGRADE",
+        )
+    digits = len(head.headers.get("content-length", "").partition(",")[0].lstrip("0"))
+    if digits > _MOST_LENGTH_DIGITS:
+        return attempt.failure(
+            FailureKind.PROTOCOL,
+            f"{attempt.target} announces a Content-Length of {digits} digits; "
+            "no body is that long.",
+            "ERR_CONTENT_LENGTH",
+        )
+    if not seen.ended.code:
+        return _find_incompleteness(attempt, head)
+    return None
+
+
+def _find_incompleteness(attempt: FailedHop, head: Head) -> Failure | None:
+    """Why a response is not whole whose connection ended as if it were. None: it is whole."""
+    if not head.is_complete:
+        return attempt.failure(
+            FailureKind.PROTOCOL,
+            f"{attempt.target} closed the connection in the middle of its headers.",
+            "ERR_INCOMPLETE_HEADERS",
+        )
+    if attempt.seen.cut_coding is not None:
+        return attempt.failure(
+            FailureKind.PROTOCOL,
+            f"The body from {attempt.target} ends in the middle of its {attempt.seen.cut_coding} "
+            f"stream, after {attempt.seen.body_bytes} decoded bytes.",
+            "ERR_INCOMPLETE_BODY",
+        )
+    return None
+
+
+def _transfer_coding_failure(attempt: FailedHop) -> Failure:
+    unsolicited = _UNSOLICITED.search(attempt.words)
+    if unsolicited is None:
+        return _protocol_failure(attempt)
     return attempt.failure(
         FailureKind.PROTOCOL,
-        f"{attempt.target} did not answer as {_name_version(attempt)} demands: {words}.",
+        f"{attempt.target} answered with the transfer coding {unsolicited[1]}, "
+        "which the request did not offer.",
+        "ERR_TRANSFER_ENCODING",
+    )
+
+
+def _protocol_failure(attempt: FailedHop) -> Failure:
+    if not attempt.seen.ended.message and attempt.seen.head is None:
+        return no_response_failure(attempt)  # libcurl has no words for an end of HTTP/2 like this
+    return attempt.failure(
+        FailureKind.PROTOCOL,
+        f"{attempt.target} did not answer as {_name_version(attempt)} demands: "
+        f"{_explain_malformed(attempt.words)}.",
         "EPROTO",
     )
+
+
+def _explain_malformed(words: str) -> str:
+    for said, plain in _MALFORMED:
+        if said in words:
+            return plain
+    if field := _INVALID_FIELD.search(words):
+        # Only a status is shown: other values may be secret.
+        value = f" {field[2]}" if field[1] == ":status" else ""
+        return f"its header field {field[1]}{value} is invalid"
+    broken_rule = _BROKEN_RULE.search(words)
+    return words if broken_rule is None else broken_rule[1]
+
+
+def _http_2_failure(attempt: FailedHop) -> Failure | None:
+    """How the server ended HTTP/2 before its answer did. None: it did not."""
+    target, lines = attempt.target, b"".join(attempt.seen.http_2_lines).decode("ascii", "replace")
+    if attempt.seen.requires_http_1:
+        how = f"{target} requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED)"
+    elif (goaway := _GOAWAY.search(lines)) and int(goaway[1]):
+        name = _name_http_2_error(int(goaway[1]))
+        how = f"{target} ended the connection {_say_when(attempt)}: GOAWAY with {name}"
+    elif attempt.seen.refused:
+        by_goaway = "GOAWAY with NO_ERROR" if goaway else "REFUSED_STREAM"
+        how = f"{target} refused the request and did not process it ({by_goaway})"
+    elif reset := _RESET.search(lines):
+        name = _name_http_2_error(int(reset[1], 16))
+        how = f"{target} reset the stream {_say_when(attempt)}: {name}"
+    else:
+        return None
+    return attempt.failure(FailureKind.PROTOCOL, f"{how}.", "ERR_HTTP2")
+
+
+def _name_http_2_error(code: int) -> str:
+    return _HTTP_2_ERRORS.get(code, f"error {code}")
 
 
 def _large_headers_failure(attempt: FailedHop) -> Failure:
@@ -381,13 +568,13 @@ _FAILURES: Final[dict[int, Callable[[FailedHop], Failure]]] = {
     pycurl.E_PARTIAL_FILE: _partial_body_failure,
     pycurl.E_OPERATION_TIMEDOUT: _timeout_failure,
     pycurl.E_SSL_CONNECT_ERROR: _handshake_failure,
-    pycurl.E_GOT_NOTHING: _empty_response_failure,
+    pycurl.E_GOT_NOTHING: no_response_failure,
     pycurl.E_SEND_ERROR: _receive_failure,
     pycurl.E_RECV_ERROR: _receive_failure,
     pycurl.E_SSL_CERTPROBLEM: _client_certificate_failure,
     pycurl.E_SSL_CIPHER: _handshake_failure,
     pycurl.E_PEER_FAILED_VERIFICATION: _certificate_failure,
-    pycurl.E_BAD_CONTENT_ENCODING: _encoding_failure,
+    pycurl.E_BAD_CONTENT_ENCODING: _transfer_coding_failure,
     _HTTP2_STREAM: _protocol_failure,
     _HTTP3: _quic_close_failure,
     _QUIC_CONNECT: quic_failure,

@@ -16,12 +16,21 @@ import pycurl
 from contract.evidence import Hop, SentRequest, TlsFacts
 from contract.job import ClientCertificate
 from contract.result import CheckFailed, Failure, FailureKind, Timings
-from runners.net.http.errors import PROXY_AUTH_REQUIRED, FailedHop, proxy_auth_failure, to_failure
-from runners.net.http.request import Header, HopRequest, Origin, parse_url
+from runners.net.http.curl_multi import make_printable
+from runners.net.http.errors import (
+    PROXY_AUTH_REQUIRED,
+    FailedHop,
+    find_response_failure,
+    is_sound,
+    no_response_failure,
+    proxy_auth_failure,
+    to_failure,
+)
+from runners.net.http.phases import HopTimings, hop_timings, sum_timings
+from runners.net.http.request import Header, HopRequest, InvalidUrlError, Origin, parse_url
 from runners.net.http.response import Head
 from runners.net.http.tls import tls_facts
-from runners.net.http.transfer import CurlTimings, TransferResult
-from runners.net.sockets import literal_family
+from runners.net.http.transfer import TransferResult
 
 if TYPE_CHECKING:
     from http.cookiejar import CookieJar
@@ -101,83 +110,6 @@ def add_scheme(proxy_url: str) -> str:
     return proxy_url if "://" in proxy_url else f"http://{proxy_url}"
 
 
-def is_literal(host: str) -> bool:
-    """Whether the host is an address in its plain form, so that nothing has to be resolved.
-
-    Other forms (127.1, 0x7f000001) are understood by libcurl too; they count as names here, so
-    that the egress rules judge the address that they resolve to.
-    """
-    return literal_family(host) is not None
-
-
-_US_PER_MS: Final = 1000.0
-
-
-class HopTimings(msgspec.Struct, frozen=True):
-    """How long the phases of one hop took."""
-
-    times: CurlTimings
-    resolves: bool
-    """Whether a name had to be looked up."""
-    answered: bool
-    """Whether a response began; libcurl has a time of the first byte even where there is none."""
-
-
-def sum_timings(hops: Sequence[HopTimings]) -> Timings:
-    """The phases of a chain of redirects, each summed over all hops.
-
-    Summed, so that the phases add up to the total, which is what thresholds are held against.
-    A phase that no hop went through is None. Through a proxy, dns and tcp are those of the proxy.
-    """
-    phases = [_phases(hop) for hop in hops]
-    if not phases:
-        return Timings()
-    if len(phases) == 1:
-        wait, dns, tcp, tls, first_byte, download, total = phases[0]
-    else:
-        wait, dns, tcp, tls, first_byte, download, total = map(_sum, zip(*phases, strict=True))
-    return Timings(
-        wait=wait,
-        dns=dns,
-        tcp=tcp,
-        tls=tls,
-        first_byte=first_byte,
-        download=download,
-        total=total,
-    )
-
-
-def _phases(hop: HopTimings) -> tuple[float | None, ...]:
-    """Wait, dns, tcp, tls, first byte, download and total in ms."""
-    times, resolves = hop.times, hop.resolves
-    looked_up = max(times.queue, times.dns)
-    wait, dns = times.queue, looked_up - times.queue
-    if not resolves:
-        wait, dns = looked_up, 0
-    connected = max(times.tcp, times.tls)
-    return (
-        wait / _US_PER_MS,
-        dns / _US_PER_MS if resolves and times.dns else None,
-        _between(looked_up, times.tcp),
-        _between(times.tcp, times.tls),
-        _between(connected, times.first_byte) if hop.answered else None,
-        _between(times.first_byte, times.total) if hop.answered else None,
-        times.total / _US_PER_MS,
-    )
-
-
-def _between(start: int, end: int) -> float | None:
-    """From the end of one phase to the end of the next. None: the next did not come to an end."""
-    if not end:
-        return None
-    return (end - start) / _US_PER_MS if end > start else 0.0
-
-
-def _sum(parts: tuple[float | None, ...]) -> float | None:
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
-
-
 class HttpResponse(msgspec.Struct, frozen=True, kw_only=True):
     """The last response of a redirect chain."""
 
@@ -223,6 +155,8 @@ class RedirectChain:
         self._cookies = ChainCookies()
         self._hops: list[Hop] = []
         self._hop_timings: list[HopTimings] = []
+        self._earlier_timings: list[HopTimings] = []
+        """Those of requests that had to be repeated."""
         self._seen: TransferResult | None = None
         self._tls: TlsFacts | None = None
 
@@ -230,12 +164,24 @@ class RedirectChain:
         """What is left of the time limit; at least 1, because 0 means no limit to libcurl."""
         return max(1, int((self._ends_at - time.monotonic()) * 1000))
 
+    def record_repeated(self, seen: TransferResult) -> None:
+        """Record a request of the current hop that is repeated in another way.
+
+        It counts when time runs out, because the limit is for all. Otherwise the last request is
+        what was measured.
+        """
+        proxied = self.route.proxy_url is not None
+        self._earlier_timings.append(hop_timings(self.hop, seen, proxied=proxied))
+
     def record(self, seen: TransferResult, *, ignored_error: str | None) -> None:
         """Record the result of the current hop."""
         hop, direct = self.hop, self.route.proxy_url is None
         self._seen, self.head = seen, seen.head
-        resolves = not direct or not is_literal(hop.origin.host)
-        self._hop_timings.append(HopTimings(seen.times, resolves, answered=seen.head is not None))
+        timings = hop_timings(hop, seen, proxied=not direct)
+        if timings.timed_out:
+            self._hop_timings += self._earlier_timings
+        self._hop_timings.append(timings)
+        self._earlier_timings.clear()
         if hop.origin.scheme == "https":
             self._take_tls(seen, ignored_error)
         if seen.head is not None:
@@ -248,12 +194,18 @@ class RedirectChain:
                     total_ms=seen.times.total / 1000,
                 )
             )
-        if seen.ended.code and not seen.body_cut:
-            self.failure = to_failure(self._attempt(seen))
-        elif seen.head is not None and not seen.head.is_complete:
-            self.failure = _incomplete_headers_failure(self._attempt(seen))
+        if not is_sound(seen):
+            self.failure = self._find_failure(self._attempt(seen))
         elif seen.head is not None and self._is_from_proxy(seen.head):
             self.failure = proxy_auth_failure(self._attempt(seen))
+
+    def _find_failure(self, attempt: FailedHop) -> Failure | None:
+        failure = find_response_failure(attempt)
+        if failure is None and attempt.seen.ended.code:
+            return to_failure(attempt)
+        if failure is None and attempt.seen.head is None:
+            return no_response_failure(attempt)
+        return failure
 
     def _is_from_proxy(self, head: Head) -> bool:
         """Whether the proxy sent it: 407 is a proxy's by definition, except through a tunnel."""
@@ -315,15 +267,6 @@ class RedirectChain:
         )
 
 
-def _incomplete_headers_failure(attempt: FailedHop) -> Failure:
-    """The failure of headers that end with the connection, which libcurl takes for their end."""
-    return attempt.failure(
-        FailureKind.PROTOCOL,
-        f"{attempt.target} closed the connection in the middle of its headers.",
-        "ERR_INCOMPLETE_HEADERS",
-    )
-
-
 MAX_REDIRECTS: Final = 10
 MAX_LOCATION_CHARS: Final = 8192
 """The longest address that is followed: servers accept no longer ones, and results stay small."""
@@ -367,17 +310,37 @@ def _resolve_location(hop: HopRequest, location: str) -> tuple[str, Origin]:
             detail,
         )
     try:
+        _require_host(location)
         return parse_url(urljoin(hop.url, location))
     except (CheckFailed, ValueError) as problem:
+        why = problem.why if isinstance(problem, InvalidUrlError) else "its host cannot be read"
         raise CheckFailed(
             FailureKind.REDIRECT,
-            f"{_shorten(hop.url)} redirects to {shown}, which is no http or https URL.",
+            f"{_shorten(hop.url)} redirects to {shown}, which is no URL that can be followed: "
+            f"{why}.",
             detail,
         ) from problem
 
 
+def _require_host(location: str) -> None:
+    """Refuse an address that has a place for a host and names none, as in `https:///login`.
+
+    RFC 9110, section 4.2.1: a recipient must reject it; joined, it would name the old host.
+
+    Raises:
+        InvalidUrlError: the host is missing.
+        ValueError: the address cannot be read.
+    """
+    parts = urlsplit(location.strip())
+    if (
+        parts.scheme in {"http", "https"} or location.strip().startswith("//")
+    ) and not parts.hostname:
+        raise InvalidUrlError(location, "it has no host")
+
+
 def _shorten(url: str) -> str:
-    return url if len(url) <= SHOWN_LOCATION_CHARS else f"{url[:SHOWN_LOCATION_CHARS]}…"
+    shown = url if len(url) <= SHOWN_LOCATION_CHARS else f"{url[:SHOWN_LOCATION_CHARS]}…"
+    return make_printable(shown)
 
 
 def add_cookies(hop: HopRequest, cookies: str | None) -> HopRequest:

@@ -14,6 +14,7 @@ from contract.evidence import HttpEvidence, SeenResponse
 from contract.requests import HttpRequest
 from contract.result import CheckFailed, Failure, FailureKind
 from contract.templates import fill_request
+from runners.net.http.content_coding import find_undecoded
 from runners.net.http.exchange import HttpExchange, HttpResponse
 from runners.net.http.response import (
     STORED_BYTES,
@@ -141,8 +142,23 @@ def observation(
         response_time_ms=total_ms,
         timings=exchange.timings,
         facts=facts,
-        failure=exchange.failure,
+        failure=exchange.failure or _undecoded_failure(answer, sources),
         evidence=_evidence(exchange, response),
+    )
+
+
+def _undecoded_failure(answer: HttpResponse | None, sources: Collection[Source]) -> Failure | None:
+    """Why assertions on the body cannot be judged. None: they can, or there are none."""
+    if answer is None or answer.charset is not None or _BODY_SOURCES.isdisjoint(sources):
+        return None
+    coding = find_undecoded(answer.head.headers.get("content-encoding"))
+    if coding is None:
+        return None
+    return Failure(
+        kind=FailureKind.PROTOCOL,
+        message=f"The body is encoded as {coding}, which is not decoded, so that no assertion on "
+        "it can be judged.",
+        detail={"code": "ERR_CONTENT_ENCODING"},
     )
 
 
@@ -189,10 +205,12 @@ def _headers(answer: HttpResponse) -> Fact:
 
 
 def _text(answer: HttpResponse, kind: ContentType) -> Fact:
-    return Text(decode_body(answer.body, kind.charset))
+    return Text(decode_body(answer.body, kind.charset), empty_because="the body is empty")
 
 
 def _json(answer: HttpResponse, kind: ContentType) -> Fact:
+    if not answer.body_bytes:
+        return JsonText("", "The body is empty.")
     if not kind.is_json:
         said = f"is {kind.media_type}" if kind.media_type else "is not given"
         return JsonText("", f"The response's content type {said}, not JSON.")

@@ -15,6 +15,7 @@ from contract.requests import BodyType, HttpMethod, HttpRequest, HttpVersion, Ip
 from contract.result import CheckFailed, FailureKind
 from contract.targets import start_of_no_header_name
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
+from runners.net.sockets import literal_family
 
 _WITHOUT_BODY: Final = frozenset({HttpMethod.HEAD})
 
@@ -69,6 +70,15 @@ class Origin:
     def __str__(self) -> str:
         """Host and port, such as 127.0.0.1:80."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the host is an address in its plain form, so that nothing has to be resolved.
+
+        Other forms (127.1, 0x7f000001) are understood by libcurl too; they count as names here, so
+        that the egress rules judge the address that they resolve to.
+        """
+        return literal_family(self.host) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +135,13 @@ class HopRequest:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it is a GET without a body."""
-        return self.body is None and self.method == "GET"
+        """Whether it is a GET without a body, for HTTP alone."""
+        return self.body is None and self.method == "GET" and not self.asks_to_upgrade
+
+    @cached_property
+    def asks_to_upgrade(self) -> bool:
+        """Whether it asks the server to switch to another protocol, such as WebSocket."""
+        return any(header.name.lower() == "upgrade" for header in self.headers)
 
 
 _PERSONAL: Final = SENSITIVE_HEADERS | {"host"}
@@ -163,11 +178,24 @@ def _build_first_hop(request: HttpRequest) -> HopRequest:
 _cached_first_hop: Final = lru_cache(maxsize=1024)(_build_first_hop)
 
 
+class InvalidUrlError(CheckFailed):
+    """A URL that cannot be asked, of kind PROTOCOL."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(
+            FailureKind.PROTOCOL,
+            f"{_hide_credentials(url)} is no URL that can be asked: {why}.",
+            {"code": "ERR_INVALID_URL"},
+        )
+        self.why = why
+        """What is wrong with it, without a full stop."""
+
+
 def parse_url(url: str) -> tuple[str, Origin]:
     """Split a URL into the URL to send and its origin.
 
     Raises:
-        CheckFailed: of kind PROTOCOL, when it is no http or https URL.
+        InvalidUrlError: it is no http or https URL.
     """
     parts = _split_url(url)
     return _assemble_url(parts, ()), _read_origin(parts, url)
@@ -193,11 +221,7 @@ def _split_url(url: str) -> SplitResult:
 
 
 def _url_error(url: str, why: str) -> CheckFailed:
-    return CheckFailed(
-        FailureKind.PROTOCOL,
-        f"{_hide_credentials(url)} is no URL that can be asked: {why}.",
-        {"code": "ERR_INVALID_URL"},
-    )
+    return InvalidUrlError(url, why)
 
 
 def _hide_credentials(url: str) -> str:

@@ -10,6 +10,10 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+_STATUS_LINE: Final = re.compile("HTTP/([0-9](?:[.][0-9])?) ([0-9]{3})(?: (.*))?", re.DOTALL)
+"""A status line (RFC 9112, section 4); a space behind the code may be missing."""
+_SWITCHING_PROTOCOLS: Final = "101"
+"""The only interim status after which no other response of HTTP comes."""
 _SINGLE_VALUED: Final = frozenset({"content-type", "location"})
 """Headers that may not be joined to a list: of a careless server's two, the first counts."""
 
@@ -28,12 +32,20 @@ class Head(msgspec.Struct, frozen=True):
     """Whether the empty line at its end was received."""
 
 
+class BadStatusLineError(ValueError):
+    """A response begins with no status line of HTTP; the text is the line."""
+
+
 def read_head(lines: Sequence[bytes]) -> Head | None:
-    """Read the header lines of all answers of one exchange. None: no status line among them."""
+    """Read the header lines of all answers of one exchange. None: no final one has begun.
+
+    Raises:
+        BadStatusLineError: the final one, or the only one, has no status line.
+    """
     status, headers, cookies, within = "", dict[str, str](), list[str](), False
     for line in _split_lines(b"".join(lines)):
         if not within:  # what follows a head without being one is a trailer
-            if line.startswith("HTTP/"):
+            if line.startswith("HTTP/") or not status:
                 status, headers, cookies, within = line, {}, [], True
             continue
         name, colon, value = line.partition(":")
@@ -60,11 +72,13 @@ def _repeat_header(headers: dict[str, str], cookies: list[str], key: str, value:
 def _head(
     status: str, headers: dict[str, str], cookies: list[str], *, is_complete: bool
 ) -> Head | None:
-    version, _, rest = status.partition(" ")
-    code, _, text = rest.strip().partition(" ")
-    if not code.isdecimal():
+    line = _STATUS_LINE.fullmatch(status)
+    if line is None:
+        raise BadStatusLineError(status)
+    version, code, text = line.groups("")
+    if code.startswith("1") and code != _SWITCHING_PROTOCOLS:
         return None
-    return Head(int(code), text.strip(), version[5:], headers, tuple(cookies), is_complete)
+    return Head(int(code), text.strip(), version, headers, tuple(cookies), is_complete)
 
 
 def _split_lines(raw: bytes) -> list[str]:
@@ -118,6 +132,10 @@ _BINARY_KINDS: Final = frozenset({"audio", "video", "image", "font"})
 _TEXT_IMAGES: Final = frozenset({"image/svg+xml"})
 _UTF_8: Final = "utf_8"
 _BYTE_ORDER_MARK: Final = "\ufeff"
+_MARKS: Final = {
+    "utf_16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    "utf_32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+}
 _SEPARATORS: Final = re.compile("[^a-z0-9]+")
 _CODECS: Final = frozenset(
     {
@@ -191,6 +209,9 @@ def decode_body(body: bytes, charset: str) -> str:
 
 def _decode_beginning(body: bytes, charset: str) -> str:
     """Decode the beginning of a longer body, without the character that its end cuts in two."""
+    marks = _MARKS.get(charset)
+    if marks is not None and not body.startswith(marks):
+        charset = f"{charset}_le"  # as `decode` takes it; the incremental decoder refuses it
     decoder = codecs.getincrementaldecoder(charset)("replace")
     return decoder.decode(body).removeprefix(_BYTE_ORDER_MARK)
 

@@ -10,9 +10,10 @@ import msgspec
 import pycurl
 
 from contract.requests import HttpVersion, IpFamily
-from runners.net.http.curl_multi import CurlResult
-from runners.net.http.request import ACCEPT_ENCODING, SENDS_EMPTY_BODY, HopRequest
-from runners.net.http.response import Head, read_head
+from runners.net.http.content_coding import BodyDecoder, UndecodableError
+from runners.net.http.curl_multi import FINE, CurlResult
+from runners.net.http.request import SENDS_EMPTY_BODY, HopRequest
+from runners.net.http.response import BadStatusLineError, Head, read_head
 from runners.net.tls.certificates import (
     CERTIFICATE_MESSAGES,
     chain_of_info,
@@ -50,6 +51,15 @@ _NO_PROXY: Final = ((pycurl.PROXY, ""), (pycurl.NOPROXY, ""))
 _TEXT: Final = pycurl.INFOTYPE_TEXT
 _TLS_IN: Final = pycurl.INFOTYPE_SSL_DATA_IN
 _TLS_LINE: Final = b"SSL connection using "
+_HTTP_2_LINES: Final = (b"received GOAWAY", b"HTTP/2 stream ")
+"""How libcurl begins its lines on why a connection or stream of HTTP/2 ended."""
+_HTTP_1_REQUIRED: Final = b"HTTP_1_1_REQUIRED"
+_MULTIPLEXED: Final = frozenset({HttpVersion.HTTP_2, HttpVersion.HTTP_3})
+_WEIRD_SERVER_REPLY: Final = 8
+_PROCEED: Final[int] = pycurl.SOCKOPT_OK  # and PREREQFUNC_OK
+_STOP: Final[int] = pycurl.SOCKOPT_ERROR
+_PARTIAL_CONTENT: Final = 206
+_SWITCHING_PROTOCOLS: Final = 101
 
 
 class HandleConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +122,26 @@ class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
     """The certificates that the server presented (DER), its own first."""
     wants_certificate: bool = False
     """Whether the server requested a client certificate."""
+    header_lines: int = 0
+    """How many header lines were received, those of interim responses included. This and what
+    follows is reported of a transfer that failed, had no head or a body to decode."""
+    bad_status_line: str | None = None
+    """What the response begins with instead of a status line. None: it has one, or none began."""
+    undecodable: str | None = None
+    """Why the body is not in the coding that its header names. None: it is, or has none."""
+    cut_coding: str | None = None
+    """The coding within whose stream the body ends. None: it does not."""
+    http_2_lines: tuple[bytes, ...] = ()
+    """What libcurl says of the end of the connection or stream; empty unless by HTTP/2."""
+    refused: bool = False
+    """Whether the server refused the request unread, so that libcurl would have repeated it."""
+
+    @property
+    def requires_http_1(self) -> bool:
+        """Whether the server wants the request by HTTP/1.1 instead of HTTP/2."""
+        if self.head is not None:
+            return False
+        return any(_HTTP_1_REQUIRED in line for line in self.http_2_lines)
 
 
 @dataclass(slots=True, eq=False)
@@ -132,6 +162,19 @@ class Transfer:
     certificates: bytes = b""
     """The server's Certificate message; empty: none was received."""
     wants_certificate: bool = False
+    head: Head | None = None
+    """None: no body has begun yet."""
+    body_begun: bool = False
+    bad_status_line: str | None = None
+    decoder: BodyDecoder | None = None
+    """None: the body is taken as it is."""
+    undecodable: str | None = None
+    switched: bool = False
+    """Whether the server switched protocols, as it was asked to."""
+    http_2_lines: list[bytes] = field(default_factory=list)
+    was_sent: bool = False
+    """Whether libcurl has begun to send the request."""
+    refused: bool = False
     host: str = ""
     tried: str = ""
     refusal: str | None = None
@@ -157,7 +200,6 @@ class Transfer:
             (_QUICK_EXIT, 1),
             (_SUPPRESS_CONNECT_HEADERS, 1),
             *_NO_PROXY,
-            (pycurl.ACCEPT_ENCODING, ACCEPT_ENCODING),
             (pycurl.IPRESOLVE, _FAMILIES[config.family]),
             (pycurl.HTTP_VERSION, _VERSIONS[config.http_version]),
         ]
@@ -165,6 +207,16 @@ class Transfer:
             settings += self._tls_settings()
         if config.guarded:
             settings.append((pycurl.OPENSOCKETFUNCTION, self._open_socket))
+        if config.tls or config.http_version in _MULTIPLEXED:
+            # Version and cipher, and the end of HTTP/2, are reported in this way only, and the
+            # chain most cheaply: OPT_CERTINFO prints every field of it, for 6 % of an exchange.
+            settings += [(pycurl.DEBUGFUNCTION, self._read_debug), (pycurl.VERBOSE, 1)]
+            # libcurl sends a request again, up to five times, when a server of HTTP/2 or HTTP/3
+            # refuses it, and has no option against it.
+            settings += [
+                (pycurl.PREREQFUNCTION, self._note_request),
+                (pycurl.SOCKOPTFUNCTION, self._refuse_repeat),
+            ]
         return settings
 
     def _tls_settings(self) -> list[tuple[int, Any]]:
@@ -180,10 +232,6 @@ class Transfer:
             (pycurl.SSL_SESSIONID_CACHE, 0),
             (pycurl.SSL_VERIFYPEER, int(verify)),
             (pycurl.SSL_VERIFYHOST, 2 if verify else 0),
-            # Version and cipher are reported in this way only, and the chain most cheaply:
-            # OPT_CERTINFO prints every field of it, for 6 % of an exchange.
-            (pycurl.DEBUGFUNCTION, self._read_debug),
-            (pycurl.VERBOSE, 1),
         ]
 
     def prepare(self, hop: HopRequest, *, timeout_ms: int, keep_bytes: int) -> None:
@@ -198,6 +246,8 @@ class Transfer:
     def prepare_method(self, hop: HopRequest) -> None:
         """Set method and body; a plain GET without a body needs neither."""
         set_option = self.curl.setopt
+        if hop.asks_to_upgrade:
+            set_option(pycurl.HEADERFUNCTION, self._read_line_of_upgrade)
         if hop.method == "HEAD":
             set_option(pycurl.NOBODY, 1)
             return
@@ -208,9 +258,13 @@ class Transfer:
     def collect(self, ended: CurlResult) -> TransferResult:
         """Collect the result, and make the handle ready for the next transfer."""
         get = self.curl.getinfo
+        head = self.head or self._read_head()
+        if ended.code and self._is_whole(ended):
+            ended = FINE
+        is_plain = head is not None and not ended.code and self.decoder is None
         seen = TransferResult(
             ended=ended,
-            head=read_head(self.lines) if self.lines else None,
+            head=head,
             body=self._body(),
             body_bytes=READ_LIMIT_BYTES - self.room,
             body_cut=self.body_cut,
@@ -219,9 +273,20 @@ class Transfer:
             errno=self._errno(ended),
             refusal=self.refusal,
             **(self._tls_seen() if self.config.tls else {}),
+            **({} if is_plain else self._flaws(ended)),
         )
         self._reset()
         return seen
+
+    def _flaws(self, ended: CurlResult) -> dict[str, Any]:
+        return {
+            "header_lines": len(self.lines),
+            "bad_status_line": self.bad_status_line,
+            "undecodable": self.undecodable,
+            "cut_coding": self._cut_coding(ended),
+            "http_2_lines": tuple(self.http_2_lines),
+            "refused": self.refused,
+        }
 
     def _tls_seen(self) -> dict[str, Any]:
         return {
@@ -254,12 +319,69 @@ class Transfer:
         self.body_cut = False
         self.tls_line = self.certificates = b""
         self.wants_certificate = False
+        self.head = self.decoder = self.bad_status_line = self.undecodable = None
+        self.body_begun = self.switched = self.was_sent = self.refused = False
+        self.http_2_lines.clear()
         self.tried = ""
         self.refusal = None
         self.errno = 0
 
-    def _write_body(self, chunk: bytes) -> int | None:
-        """Store a piece of the body; 0 makes libcurl stop, None goes on."""
+    def _read_head(self) -> Head | None:
+        """The head of the response; what follows the beginning of its body are trailers."""
+        if self.head is None and self.lines and self.bad_status_line is None:
+            try:
+                self.head = read_head(self.lines)
+            except BadStatusLineError as problem:
+                self.bad_status_line = str(problem)
+        return self.head
+
+    def _is_whole(self, ended: CurlResult) -> bool:
+        """Whether the response is whole, whatever libcurl calls it.
+
+        After the body of a response of HTTP/1 come trailers only, which are left out; libcurl
+        cannot read those that are folded.
+        """
+        if self.body_cut or self.switched:
+            return True
+        head = self.head
+        in_trailers = head is not None and head.is_complete and head.http_version.startswith("1")
+        return in_trailers and ended.code == _WEIRD_SERVER_REPLY
+
+    def _cut_coding(self, ended: CurlResult) -> str | None:
+        """The coding within whose stream the body ends; a part of a body may end anywhere."""
+        head, decoder = self.head, self.decoder
+        if decoder is None or head is None or ended.code or self.body_cut:
+            return None
+        return None if head.status_code == _PARTIAL_CONTENT else decoder.cut_coding
+
+    def _read_line_of_upgrade(self, line: bytes) -> int | None:
+        """Store a header line; what follows a switch of protocols is not HTTP's, and not read."""
+        self.lines.append(line)
+        if line.strip():
+            return None
+        head = self._read_head()
+        self.switched = head is not None and head.status_code == _SWITCHING_PROTOCOLS
+        return -1 if self.switched else None
+
+    def _write_body(self, piece: bytes) -> int | None:
+        """Store a piece of the body, decoded; 0 makes libcurl stop, None goes on."""
+        if not self.body_begun:
+            self.body_begun = True
+            head = self._read_head()
+            if head is not None and "content-encoding" in head.headers:
+                self.decoder = BodyDecoder.choose(head.headers["content-encoding"])
+        if self.decoder is None:
+            return self._store(piece)
+        try:
+            for decoded in self.decoder.decode(piece):
+                if self._store(decoded) == 0:
+                    return 0
+        except UndecodableError as problem:
+            self.undecodable = str(problem)
+            return 0
+        return None
+
+    def _store(self, chunk: bytes) -> int | None:
         room = self.room
         size = len(chunk)
         if size > room:
@@ -274,11 +396,24 @@ class Transfer:
         if kind == _TEXT:
             if said.startswith(_TLS_LINE):
                 self.tls_line = said
+            elif said.startswith(_HTTP_2_LINES):
+                self.http_2_lines.append(said)
         elif kind == _TLS_IN and said.startswith(CERTIFICATE_MESSAGES):  # one message in 25
             if is_certificate_message(said):
                 self.certificates = said
             elif is_certificate_request(said):
                 self.wants_certificate = True
+
+    def _note_request(self, *_addresses: Any) -> int:
+        self.was_sent = True
+        return _PROCEED
+
+    def _refuse_repeat(self, _fd: int, _purpose: int) -> int:
+        """Refuse a further connection for a request that was sent, and got no answer at all."""
+        if not self.was_sent or self.lines:
+            return _PROCEED
+        self.refused = True
+        return _STOP
 
     def _open_socket(self, _purpose: int, peer: Any) -> Any:
         """Open a socket for libcurl, unless the egress rules refuse the address."""

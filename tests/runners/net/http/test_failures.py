@@ -20,7 +20,7 @@ from contract.result import Failure, FailureKind
 from runners.net.egress.rules import EgressRules
 from runners.net.http.client import HttpEngine
 from runners.net.http.curl_multi import CurlResult
-from runners.net.http.errors import FailedHop, to_failure
+from runners.net.http.errors import EngineError, FailedHop, to_failure
 from runners.net.http.exchange import HttpExchange
 from runners.net.http.request import build_first_hop
 from runners.net.http.transfer import CurlTimings, TransferResult
@@ -142,7 +142,8 @@ async def test_silence_times_out_waiting_for_the_first_byte(engine: HttpEngine) 
     assert failure.kind is FailureKind.TIMEOUT
     assert failure.message == f"No first byte from {place_and_time}"
     assert seen.timings.tcp is not None
-    assert seen.timings.first_byte is None
+    assert seen.timings.first_byte is not None
+    assert seen.timings.download is None
 
 
 async def test_a_peer_that_never_accepts_times_out_connecting(engine: HttpEngine) -> None:
@@ -173,6 +174,39 @@ async def test_a_body_that_stalls_is_told_with_what_came(engine: HttpEngine) -> 
     assert seen.answer is not None
     assert seen.answer.body == b"only this"
     assert [hop.status_code for hop in seen.hops] == [200]
+
+
+async def test_headers_that_stall_are_not_called_a_body(engine: HttpEngine) -> None:
+    page = begins(b"HTTP/1.1 200 OK\r\nX-A: b\r\nX-B: ")
+    failure, seen, place_and_time = await timed_out(engine, page, phase="download")
+    place, _, within = place_and_time.partition(" within ")
+    assert failure.message == (
+        f"The headers from {place} stalled after 2 lines; they were not complete within {within}"
+    )
+    assert seen.timings.download is not None
+
+
+async def test_interim_responses_alone_are_no_first_byte(engine: HttpEngine) -> None:
+    page = begins(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
+    for timeout_s in GROWING_S:
+        failure, seen, place = await broken_page(engine, page, timeout_s=timeout_s)
+        if "interim" in failure.message:
+            break
+    assert failure.message == (
+        f"No final response from {place} within {timeout_s:g} s; it sent interim ones only."
+    )
+    assert failure.detail["phase"] == "firstByte"
+    assert seen.answer is None
+
+
+async def test_a_time_out_says_in_which_phase_the_time_went(engine: HttpEngine) -> None:
+    page = begins(reply(b"only this", length=1000))
+    for hung, phase in ((silence, "firstByte"), (page, "download")):
+        _, seen, _ = await timed_out(engine, hung, phase=phase)
+        times = seen.timings
+        phases = (times.wait, times.tcp, times.first_byte, times.download)
+        assert sum(phase or 0 for phase in phases) == pytest.approx(times.total)
+        assert max(phase or 0 for phase in phases) == pytest.approx(times.total, rel=0.5)
 
 
 async def test_a_connection_closed_without_an_answer(engine: HttpEngine) -> None:
@@ -219,7 +253,6 @@ async def test_a_body_shorter_than_announced(engine: HttpEngine) -> None:
         ("gzip", b"this is no gzip"),
         ("gzip", gzip.compress(b"x" * 10_000, mtime=0)[:20] + b"rubbish" * 20),
         ("br", b"\xff\xff\xff\xff\xff"),
-        ("compress", b"unknown"),
     ],
 )
 async def test_a_body_that_cannot_be_decoded(
@@ -316,6 +349,36 @@ def test_a_name_keeps_its_letters_at_the_start_of_a_sentence(
     now = datetime(2026, 11, 21, tzinfo=UTC)
     attempt = FailedHop(hop=hop, seen=seen, timeout_s=LONG_S, now=now, proxy=proxy)
     assert to_failure(attempt).message.startswith(sentence)
+
+
+def ended_with(code: int, *, tcp: int) -> FailedHop:
+    seen = TransferResult(
+        ended=CurlResult(code, "Something new"),
+        head=None,
+        body=b"",
+        body_cut=False,
+        times=CurlTimings(0, 1, tcp, 0, 0, 9),
+        address="127.0.0.1",
+        errno=0,
+        refusal=None,
+    )
+    hop = build_first_hop(an_http_request("http://127.0.0.1:80/"))
+    return FailedHop(hop=hop, seen=seen, timeout_s=LONG_S, now=datetime(2026, 11, 21, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("code", [43, 55, 63, 94, 101, 200])
+def test_whatever_libcurl_ends_with_on_a_connection_is_the_targets(code: int) -> None:
+    failure = to_failure(ended_with(code, tcp=2))
+    assert failure.kind is FailureKind.PROTOCOL
+    assert failure.message == ("127.0.0.1:80 did not answer as HTTP demands: Something new.")
+
+
+@pytest.mark.parametrize(
+    ("code", "tcp"), [(pycurl.E_OUT_OF_MEMORY, 2), (pycurl.E_WRITE_ERROR, 2), (43, 0)]
+)
+def test_what_no_server_can_cause_is_ours(code: int, tcp: int) -> None:
+    with pytest.raises(EngineError):
+        to_failure(ended_with(code, tcp=tcp))
 
 
 @contextlib.contextmanager

@@ -85,13 +85,35 @@ async def test_a_long_chain_without_a_loop_names_the_last_location(engine: HttpE
     assert seen.failure.message.endswith(f"the last one pointed to {origin.url('/11')}.")
 
 
-@pytest.mark.parametrize("location", ["ftp://127.0.0.1/", "javascript:alert(1)", "http://a:0/"])
-async def test_a_location_of_another_kind_is_refused(engine: HttpEngine, location: str) -> None:
+NO_HOST = "it has no host"
+NOT_HTTP = "it must start with http:// or https://"
+
+
+@pytest.mark.parametrize(
+    ("location", "why"),
+    [
+        ("ftp://127.0.0.1/", NOT_HTTP),
+        ("javascript:alert(1)", NOT_HTTP),
+        ("http://a:0/", "port 0 cannot be reached"),
+        ("http://a:99999/", "its port is not a number from 1 to 65535"),
+        ("http://[::1/", "its host cannot be read"),
+        ("http:///login", NO_HOST),
+        ("https:///login", NO_HOST),
+        ("///login", NO_HOST),
+        ("http:login", NO_HOST),
+    ],
+)
+async def test_a_location_that_leads_nowhere_is_refused_and_says_why(
+    engine: HttpEngine, location: str, why: str
+) -> None:
     async with http_origin(redirect(location)) as origin:
         seen = await engine.exchange(an_http_request(origin.url("/a")), timeout_s=LONG_S)
     assert seen.failure is not None
     assert seen.failure.kind is FailureKind.REDIRECT
-    assert f"redirects to {location}, which is no http or https URL" in seen.failure.message
+    assert seen.failure.message == (
+        f"{origin.url('/a')} redirects to {location}, which is no URL that can be followed: {why}."
+    )
+    assert len(origin.asked) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,14 @@
 
 import pytest
 
-from runners.net.http.response import Head, read_head
+from runners.net.http.response import (
+    BadStatusLineError,
+    BodyRead,
+    Head,
+    parse_content_type,
+    read_head,
+    store_body,
+)
 
 
 def head(raw: bytes) -> Head:
@@ -63,5 +70,22 @@ def test_what_is_no_utf_8_is_latin_1() -> None:
     assert head(b"HTTP/1.1 200 \xe9t\xe9\r\n\r\n").status_text == "été"
 
 
-def test_without_a_status_line_there_is_no_head() -> None:
-    assert read_head([b"X-A: b\r\n", b"\r\n"]) is None
+def test_interim_responses_alone_are_no_head() -> None:
+    assert read_head([b"HTTP/1.1 103 Early Hints\r\n", b"Link: a\r\n", b"\r\n"]) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["HTTP/1.1 2000", "HTTP/1.1 200OK", "HTTP/1.1 20 OK", "HTTP/1.1", "http/1.1 200 OK", "X-A: b"],
+)
+def test_a_head_without_a_status_line_is_refused_with_what_it_begins_with(line: str) -> None:
+    with pytest.raises(BadStatusLineError, match=line):
+        read_head([f"{line}\r\n".encode(), b"\r\n"])
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "utf-32"])
+def test_a_long_text_needs_no_byte_order_mark(charset: str) -> None:
+    kind = parse_content_type(f"text/plain; charset={charset}")
+    body = ("x" * 5000).encode(f"{charset}-le")
+    stored = store_body(BodyRead(body, len(body), False), kind, even_binary=False, limit_bytes=4096)  # noqa: FBT003
+    assert stored.body == "x" * (4096 // len("x".encode(f"{charset}-le")))
