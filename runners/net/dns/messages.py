@@ -23,6 +23,7 @@ import msgspec
 
 from contract.requests import RecordType
 from contract.result import CheckFailed, FailureKind
+from contract.targets import ascii_host
 from runners.net.sockets import literal_family
 
 HEADER_BYTES: Final = 12
@@ -132,7 +133,7 @@ def build_question(query: str, record_type: RecordType) -> Question:
         if record_type is RecordType.PTR and literal_family(query) is not None:
             name = dns.reversename.from_address(query)
         else:
-            name = dns.name.from_text(query)
+            name = dns.name.from_text(ascii_host(query))
     except (dns.exception.DNSException, UnicodeError) as problem:
         raise CheckFailed(
             FailureKind.DNS,
