@@ -96,6 +96,9 @@ class DnsEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="dns"):
     """Host and port of the name server that answered."""
     protocol: str
     """The protocol of the answer; it is TCP after a truncated answer by UDP."""
+    queries: int | None = None
+    """How often the name server was asked until it answered; above 1, packets were lost or late.
+    None: there was no answer."""
     response_code: str | None = None
     """The response code, such as NOERROR. None: there was no answer."""
     answer: dict[str, object] | None = None

@@ -150,6 +150,7 @@ EVIDENCE: dict[str, Evidence] = {
         record_type="MX",
         name_server="10.0.0.53:5353",
         protocol="TCP",
+        queries=2,
         response_code="NOERROR",
         answer={"Status": 0, "Answer": [{"name": "shop.example.", "data": "10 mx."}]},
         text="shop.example. 60 IN MX 10 mx.",
