@@ -15,6 +15,7 @@ from rich.text import Text
 from contract.assertions import AssertionResult
 from contract.evidence import (
     BrowserEvidence,
+    Certificate,
     Hop,
     HttpEvidence,
     MultiStepEvidence,
@@ -220,7 +221,7 @@ def _tls(tls: TlsFacts | None) -> Table | None:
         {
             "version": " ".join(part for part in (tls.version, tls.cipher) if part) or None,
             "trust": trust,
-            "expires": _expiry(tls.days_to_expiry),
+            "expires": _expiry(tls, leaf),
             "subject": leaf.subject if leaf else None,
             "names": ", ".join(leaf.names) if leaf else None,
             "issuer": leaf.issuer if leaf else None,
@@ -228,10 +229,13 @@ def _tls(tls: TlsFacts | None) -> Table | None:
     )
 
 
-def _expiry(days: float | None) -> str | None:
+def _expiry(tls: TlsFacts, leaf: Certificate | None) -> str | None:
+    days = tls.days_to_expiry
     if days is None:
         return None
-    return f"in {days:.1f} days" if days >= 0 else f"{-days:.1f} days ago"
+    when = f"in {days:.1f} days" if days >= 0 else f"{-days:.1f} days ago"
+    other = leaf is not None and tls.expires_first not in {None, leaf.subject}
+    return f"{when}, by {tls.expires_first}" if other else when
 
 
 def _answer(evidence: HttpEvidence) -> Table | None:

@@ -14,6 +14,7 @@ from typing import Final
 from contract.assertions import Source
 from contract.checks import TcpSpec
 from contract.result import CheckFailed, Failure, LogLine, TcpEvidence, Timings
+from contract.targets import ascii_host
 from runners.net.sockets import connect, map_connect_errors, render, strip_brackets
 from runners.net.tls.channel import TlsChannel
 from runners.runner import Fact, Number, Observation, RunContext, Text
@@ -144,7 +145,7 @@ class _Probe:
         With skipSSL the certificate is verified all the same, so that the evidence can show what
         is wrong with it; only one that is not accepted costs a second connection.
         """
-        channel = self._make_channel(sock, verify=True)
+        channel = self._make_channel(sock)
         try:
             await self._handshake(channel)
         except CheckFailed:
@@ -154,17 +155,15 @@ class _Probe:
             return channel, sock
         sock.close()
         sock = await self._connect_to(self._peer[0])
-        unverified = self._make_channel(sock, verify=False, ignored_error=channel.verify_error)
+        unverified = self._make_channel(sock, ignored_error=channel.verify_error)
         await self._handshake(unverified)
         return unverified, sock
 
-    def _make_channel(
-        self, sock: socket.socket, *, verify: bool, ignored_error: str | None = None
-    ) -> TlsChannel:
+    def _make_channel(self, sock: socket.socket, *, ignored_error: str | None = None) -> TlsChannel:
         return TlsChannel(
             sock,
-            self._ctx.network.tls.context(verify=verify),
-            hostname=self._host.rstrip("."),
+            self._ctx.network.tls,
+            hostname=ascii_host(self._host).rstrip("."),
             peer=self._peer,
             ignored_error=ignored_error,
         )

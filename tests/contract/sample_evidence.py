@@ -38,6 +38,7 @@ _TLS = TlsFacts(
     verified=False,
     verify_error="the certificate ran out on 2026-11-20",
     days_to_expiry=-1,
+    expires_first="CN=shop.example",
     chain=(
         Certificate(
             subject="CN=shop.example",

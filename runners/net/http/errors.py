@@ -15,7 +15,7 @@ from contract.result import Failure, FailureKind
 from runners.net.http.request import HopRequest
 from runners.net.http.tls import verify_error
 from runners.net.http.transfer import TransferResult
-from runners.net.tls.words import handshake_fault
+from runners.net.tls.words import CLOSED_FOR_CERTIFICATE, handshake_fault
 
 
 class FailedHop(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,8 +300,7 @@ def _missing_certificate_failure(attempt: FailedHop) -> Failure:
     """With TLS 1.3 a server's refusal comes when we speak already, and its reason may be lost."""
     return attempt.failure(
         FailureKind.TLS,
-        f"{attempt.target} broke off TLS: it asked for a client certificate, and closed the "
-        "connection instead of an answer.",
+        f"{attempt.target} broke off TLS: {CLOSED_FOR_CERTIFICATE}.",
         "EPROTO",
     )
 

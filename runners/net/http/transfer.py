@@ -18,6 +18,8 @@ from runners.net.tls.certificates import (
     chain_of_info,
     is_certificate_message,
     is_certificate_request,
+    names_host,
+    read_alternative_names,
     read_chain,
 )
 
@@ -50,6 +52,8 @@ _NO_PROXY: Final = ((pycurl.PROXY, ""), (pycurl.NOPROXY, ""))
 _TEXT: Final = pycurl.INFOTYPE_TEXT
 _TLS_IN: Final = pycurl.INFOTYPE_SSL_DATA_IN
 _TLS_LINE: Final = b"SSL connection using "
+_OTHER_HOST: Final = CurlResult(pycurl.E_PEER_FAILED_VERIFICATION, "no alternative subject name")
+"""What libcurl says of a certificate of another host."""
 
 
 class HandleConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +136,8 @@ class Transfer:
     certificates: bytes = b""
     """The server's Certificate message; empty: none was received."""
     wants_certificate: bool = False
+    is_other_host: bool = False
+    """Whether the certificate was refused for another host's, which libcurl had accepted."""
     host: str = ""
     tried: str = ""
     refusal: str | None = None
@@ -170,6 +176,8 @@ class Transfer:
     def _tls_settings(self) -> list[tuple[int, Any]]:
         verify = self.config.verify
         settings: list[tuple[int, Any]] = [] if self.config.every_group else [_USUAL_GROUPS]
+        if verify and self.config.http_version is not HttpVersion.HTTP_3:
+            settings.append((pycurl.PREREQFUNCTION, self._require_host))
         if self.config.http_version is HttpVersion.HTTP_3:
             # Over QUIC libcurl shows no handshake messages; only this reports the chain.
             settings.append((pycurl.OPT_CERTINFO, 1))
@@ -208,6 +216,9 @@ class Transfer:
     def collect(self, ended: CurlResult) -> TransferResult:
         """Collect the result, and make the handle ready for the next transfer."""
         get = self.curl.getinfo
+        if self._is_other_host():
+            ended = _OTHER_HOST
+            self._forget_answer()
         seen = TransferResult(
             ended=ended,
             head=read_head(self.lines) if self.lines else None,
@@ -248,15 +259,18 @@ class Transfer:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _reset(self) -> None:
+        self._forget_answer()
+        self.tls_line = self.certificates = b""
+        self.wants_certificate = self.is_other_host = False
+        self.tried = ""
+        self.refusal = None
+        self.errno = 0
+
+    def _forget_answer(self) -> None:
         self.lines.clear()
         self.chunks.clear()
         self.room = READ_LIMIT_BYTES
         self.body_cut = False
-        self.tls_line = self.certificates = b""
-        self.wants_certificate = False
-        self.tried = ""
-        self.refusal = None
-        self.errno = 0
 
     def _write_body(self, chunk: bytes) -> int | None:
         """Store a piece of the body; 0 makes libcurl stop, None goes on."""
@@ -279,6 +293,23 @@ class Transfer:
                 self.certificates = said
             elif is_certificate_request(said):
                 self.wants_certificate = True
+
+    def _require_host(self, *_: object) -> int:
+        """Refuse a certificate that does not name the host, before the request is sent."""
+        self.is_other_host = self._names_another_host()
+        return int(pycurl.PREREQFUNC_ABORT if self.is_other_host else pycurl.PREREQFUNC_OK)
+
+    def _is_other_host(self) -> bool:
+        config = self.config
+        if config.http_version is HttpVersion.HTTP_3 and config.tls and config.verify:
+            # Over QUIC the chain can only be read now, when the answer is there.
+            return self._names_another_host()
+        return self.is_other_host
+
+    def _names_another_host(self) -> bool:
+        names = read_alternative_names(next(iter(self._read_chain()), b""))
+        # What cannot be read here is left to libcurl's own judgement.
+        return names is not None and not names_host(names, self.host)
 
     def _open_socket(self, _purpose: int, peer: Any) -> Any:
         """Open a socket for libcurl, unless the egress rules refuse the address."""
