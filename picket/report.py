@@ -255,19 +255,32 @@ def _answer(evidence: HttpEvidence) -> Table | None:
     )
 
 
+_READING_ENDS: Final = {
+    "decided": "the assertions were decided",
+    "closed": "the peer closed the connection",
+    "patience": "the time to answer was over",
+    "limit": "64 KiB were read",
+}
+
+
 def _tcp_facts(evidence: TcpEvidence) -> dict[str, str | None]:
     return {
         "peer": evidence.remote_address and f"{evidence.remote_address}:{evidence.port}",
         "said": evidence.response,
+        "read until": _READING_ENDS.get(evidence.reading_ended or ""),
     }
 
 
 def _dns_facts(evidence: DnsEvidence) -> dict[str, str | None]:
     return {
         "question": f"{evidence.query} {evidence.record_type}",
-        "server": f"{evidence.name_server} by {evidence.protocol}",
+        "server": f"{evidence.name_server} by {evidence.protocol}{_times(evidence.queries)}",
         "code": evidence.response_code,
     }
+
+
+def _times(queries: int | None) -> str:
+    return f", asked {queries} times" if queries is not None and queries > 1 else ""
 
 
 def _icmp_facts(evidence: IcmpEvidence) -> dict[str, str | None]:

@@ -144,6 +144,7 @@ EVIDENCE: dict[str, Evidence] = {
         remote_address="10.0.0.8",
         response="220 ready",
         truncated=True,
+        reading_ended="limit",
         tls=_TLS,
     ),
     "dns": DnsEvidence(
