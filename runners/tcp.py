@@ -31,7 +31,7 @@ PATIENCE_S: Final = 5.0
 UNASKED_PATIENCE_S: Final = 1.0
 """How long data without an assertion on the answer waits for one."""
 RESERVE_S: Final = 0.2
-"""How long before the run's time limit reading ends."""
+"""How long before the run's time limit an answer that has begun is read no further."""
 PAUSE_S: Final = 0.1
 """An answer that is decided has ended after this long without a byte, or after three connect times
 if longer."""
@@ -125,7 +125,7 @@ class _Probe:
         """How long the run waited after the last byte, which is not part of the peer's time."""
         self._reading_ended: ReadingEnd | None = None
         """Why reading ended. None: it has not, or nothing was to be read."""
-        self._patience_s = 0.0
+        self._patience_s = PATIENCE_S if self._assertions else UNASKED_PATIENCE_S
         self._log: list[LogLine] = []
 
     async def run(self) -> None:
@@ -222,11 +222,12 @@ class _Probe:
             await channel.send(self._request.data.encode())
         self._awaited = "{peer} to answer"
         self._answer = _Answer()
-        self._patience_s = self._choose_patience_s()
         ends_at = time.perf_counter() + self._patience_s
         last_byte = began
         while self._reading_ended is None:
             is_settled = self._answer.is_settled(self._assertions)
+            if self._answer.text:  # a peer that says nothing may as well use up the run's time
+                ends_at = min(ends_at, self._started + self._ctx.timeout_s - RESERVE_S)
             wait_s = max(ends_at - time.perf_counter(), 0)
             if is_settled:
                 wait_s = min(wait_s, self._pause_s())
@@ -245,10 +246,6 @@ class _Probe:
         self._took_ms["data"] = in_ms(last_byte - began)
         self._idle_ms = ms_since(last_byte)
 
-    def _choose_patience_s(self) -> float:
-        patience_s = PATIENCE_S if self._assertions else UNASKED_PATIENCE_S
-        return max(min(patience_s, self._left_s() - RESERVE_S), 0)
-
     def _pause_s(self) -> float:
         # Pieces of one answer come within a round trip of each other, and a connect is one.
         return min(max(PAUSE_S, PAUSE_CONNECT_TIMES * self._took_ms["tcp"] / 1000), MAX_PAUSE_S)
@@ -257,7 +254,7 @@ class _Probe:
         """Wait for the server's refusal of a client without a certificate."""
         self._awaited = "{peer} to go on without a client certificate"
         began = time.perf_counter()
-        await _receive(channel, sock, self._choose_patience_s())
+        await _receive(channel, sock, min(self._patience_s, self._left_s() - RESERVE_S))
         self._idle_ms = ms_since(began)
 
     def build_observation(self, failure: Failure | None) -> Observation:
@@ -284,7 +281,7 @@ class _Probe:
     def _explain_silence(self) -> str:
         if self._reading_ended == "closed":
             return "the connection was closed without a byte"
-        return f"nothing came within {self._patience_s:.3g} s"
+        return f"nothing came within {self._patience_s:g} s"
 
     def _evidence(self) -> TcpEvidence:
         return TcpEvidence(

@@ -139,7 +139,9 @@ async def test_a_service_that_keeps_talking_is_judged_when_patience_ends(
     assert (outcome.status, ended(outcome)) == (Status.PASSED, end)
 
 
-async def test_patience_ends_before_the_runs_time_does(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_has_begun_is_judged_before_the_runs_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("runners.tcp.RESERVE_S", LONG_S - 0.2)
     async with tcp_server(says(b"+OK\r\n", then_closes=False)) as port:
         outcome = await run(port, data(Comparison.CONTAINS, "-ERR"))
