@@ -30,7 +30,7 @@ def main(environ: Mapping[str, str] | None = None) -> int:
         from agent.app import run  # noqa: PLC0415
         from agent.settings import BadSettingsError, read_settings  # noqa: PLC0415
         from agent.telemetry.http_server import PortUnavailableError  # noqa: PLC0415
-        from runners.net.http.tls import NoRootsError, system_bundle  # noqa: PLC0415
+        from runners.net.tls.ca_roots import NoRootsError, system_bundle  # noqa: PLC0415
 
     try:
         crash_hooks.install_crash_hooks(os.environ if environ is None else environ)

@@ -32,8 +32,10 @@ class TlsFacts(Wire, frozen=True, kw_only=True):
     """Why the certificate is not trusted; set with skipSSL too. None: it is trusted, or there was
     none."""
     days_to_expiry: float | None = None
-    """Days until the leaf certificate expires; negative once it has. None: there was no
-    certificate."""
+    """Days until the first certificate of the chain expires; negative once it has. A root that the
+    server sends does not count. None: there was no certificate."""
+    expires_first: str | None = None
+    """The subject of the certificate that `days_to_expiry` is about. None: there was none."""
     chain: tuple[Certificate, ...] = ()
     """The certificates that the server sent, leaf first."""
 

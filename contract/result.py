@@ -73,6 +73,9 @@ class Timings(Wire, frozen=True, kw_only=True, omit_defaults=True):
     total: Milliseconds | None = None
 
 
+ReadingEnd = Literal["decided", "closed", "patience", "limit"]
+
+
 class TcpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="tcp"):
     """Evidence of a TCP check."""
 
@@ -83,6 +86,10 @@ class TcpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="tcp"):
     response: str | None = None
     """The data that the peer sent, as text. None: nothing was read."""
     truncated: bool = False
+    reading_ended: ReadingEnd | None = None
+    """Why reading ended: no further byte could change an assertion, the peer closed the connection,
+    our patience of 5 s (1 s without an assertion on the answer) was over, or 64 KiB were read.
+    None: nothing was read, or the connection broke."""
     tls: TlsFacts | None = None
     """Facts of the TLS connection. None: TLS was not requested."""
 
@@ -96,6 +103,9 @@ class DnsEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="dns"):
     """Host and port of the name server that answered."""
     protocol: str
     """The protocol of the answer; it is TCP after a truncated answer by UDP."""
+    queries: int | None = None
+    """How often the name server was asked until it answered; above 1, packets were lost or late.
+    None: there was no answer."""
     response_code: str | None = None
     """The response code, such as NOERROR. None: there was no answer."""
     answer: dict[str, object] | None = None

@@ -17,6 +17,8 @@ _OPEN: Final = "{{"
 """The start of a variable."""
 _MORE_THAN_A_HOST: Final = "must be a host name or an IP address, without scheme, port or path"
 _NOT_IN_A_HOST: Final = re.compile(r"[\s\x00-\x1f\x7f/\\?#@]")
+_NOT_IN_A_NAME: Final = re.compile(r"[\s\x00-\x1f\x7f/\\?#@%:\[\]]")
+_JOINERS: Final = "\u200c\u200d"
 _FOUR_NUMBERS: Final = re.compile(r"\d+(\.\d+){3}")
 _HEADER_NAME_END: Final = re.compile(r"[:\s]")
 _LIKE_A_HEADER_NAME: Final = re.compile(r"[A-Za-z]{1,30}(-[A-Za-z0-9]{1,20}){0,5}")
@@ -137,13 +139,13 @@ def _is_address(text: str, family: type[IPv4Address] | type[IPv6Address]) -> boo
 
 def _label_problem(name: str) -> str | None:
     """A name must be labels separated by dots; a final dot marks it as fully qualified."""
-    labels = name.removesuffix(".").split(".")
-    if not all(labels):
-        return "must not have two dots in a row or begin with a dot"
     try:
-        sizes = [len(_ascii(label)) for label in labels]
+        labels = ascii_host(name).removesuffix(".").split(".")
     except UnicodeError:
         return "contains characters that no host name can have"
+    if not all(labels):
+        return "must not have two dots in a row or begin with a dot"
+    sizes = [len(label) for label in labels]
     if max(sizes) > _MOST_LABEL_BYTES:
         return f"has a part of more than {_MOST_LABEL_BYTES} characters between two dots"
     if sum(sizes) + len(sizes) - 1 > _MOST_NAME_BYTES:
@@ -151,9 +153,39 @@ def _label_problem(name: str) -> str | None:
     return None
 
 
-def _ascii(label: str) -> bytes:
-    """Return the label as DNS packets have it: IDNA-encoded if it is not ASCII."""
-    return label.encode() if label.isascii() else label.encode("idna")
+def ascii_host(host: str) -> str:
+    """Encode a host name as browsers do: by UTS 46, non-transitional; ASCII labels stay unchanged.
+
+    Raises:
+        UnicodeError: it can be no host name.
+    """
+    if host.isascii():
+        return host
+    # Imported here: few names need it, and its tables hold 1 MB.
+    import idna  # noqa: PLC0415
+
+    mapped = idna.uts46_remap(host, std3_rules=False, transitional=False)
+    if _NOT_IN_A_NAME.search(mapped):  # some letters stand for several, with a slash or a colon
+        raise UnicodeError("it stands for a character that no name has")
+    return ".".join(
+        label if label.isascii() else _encode_label(label) for label in mapped.split(".")
+    )
+
+
+def _encode_label(label: str) -> str:
+    """Encode one label that UTS 46 has mapped, after its validity criteria (section 4.1).
+
+    Not `idna.encode`, which also demands the letters of IDNA 2008 and so refuses `☃.example`.
+    """
+    import idna  # noqa: PLC0415 - as above
+
+    idna.check_nfc(label)
+    idna.check_initial_combiner(label)
+    idna.check_bidi(label)
+    for position, letter in enumerate(label):
+        if letter in _JOINERS and not idna.valid_contextj(label, position):
+            raise UnicodeError("a joiner stands where it joins nothing")
+    return f"xn--{label.encode('punycode').decode()}"
 
 
 _MOST_LETTERS: Final = 60

@@ -15,6 +15,7 @@ from rich.text import Text
 from contract.assertions import AssertionResult
 from contract.evidence import (
     BrowserEvidence,
+    Certificate,
     Hop,
     HttpEvidence,
     MultiStepEvidence,
@@ -220,7 +221,7 @@ def _tls(tls: TlsFacts | None) -> Table | None:
         {
             "version": " ".join(part for part in (tls.version, tls.cipher) if part) or None,
             "trust": trust,
-            "expires": _expiry(tls.days_to_expiry),
+            "expires": _expiry(tls, leaf),
             "subject": leaf.subject if leaf else None,
             "names": ", ".join(leaf.names) if leaf else None,
             "issuer": leaf.issuer if leaf else None,
@@ -228,10 +229,13 @@ def _tls(tls: TlsFacts | None) -> Table | None:
     )
 
 
-def _expiry(days: float | None) -> str | None:
+def _expiry(tls: TlsFacts, leaf: Certificate | None) -> str | None:
+    days = tls.days_to_expiry
     if days is None:
         return None
-    return f"in {days:.1f} days" if days >= 0 else f"{-days:.1f} days ago"
+    when = f"in {days:.1f} days" if days >= 0 else f"{-days:.1f} days ago"
+    other = leaf is not None and tls.expires_first not in {None, leaf.subject}
+    return f"{when}, by {tls.expires_first}" if other else when
 
 
 def _answer(evidence: HttpEvidence) -> Table | None:
@@ -251,19 +255,32 @@ def _answer(evidence: HttpEvidence) -> Table | None:
     )
 
 
+_READING_ENDS: Final = {
+    "decided": "the assertions were decided",
+    "closed": "the peer closed the connection",
+    "patience": "the time to answer was over",
+    "limit": "64 KiB were read",
+}
+
+
 def _tcp_facts(evidence: TcpEvidence) -> dict[str, str | None]:
     return {
         "peer": evidence.remote_address and f"{evidence.remote_address}:{evidence.port}",
         "said": evidence.response,
+        "read until": _READING_ENDS.get(evidence.reading_ended or ""),
     }
 
 
 def _dns_facts(evidence: DnsEvidence) -> dict[str, str | None]:
     return {
         "question": f"{evidence.query} {evidence.record_type}",
-        "server": f"{evidence.name_server} over {evidence.protocol}",
+        "server": f"{evidence.name_server} over {evidence.protocol}{_times(evidence.queries)}",
         "code": evidence.response_code,
     }
+
+
+def _times(queries: int | None) -> str:
+    return f", asked {queries} times" if queries is not None and queries > 1 else ""
 
 
 def _icmp_facts(evidence: IcmpEvidence) -> dict[str, str | None]:

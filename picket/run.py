@@ -44,7 +44,7 @@ from redaction.files import clean_in_child
 from redaction.result import Scrubber
 from runners.execute import execute
 from runners.net.dns.resolve import DnsServerResolver, SystemResolver
-from runners.net.http.tls import NoRootsError
+from runners.net.tls.ca_roots import NoRootsError
 from runners.registry import RUNNABLE, runner_for
 from runners.runner import RunContext
 from runners.scripting.environment import build_local_environment

@@ -125,9 +125,12 @@ class _Probe:
     async def _ask(self, question: Question, server: NameServer) -> DnsAnswer:
         self._asked = server
         self.waiting_for = f"the name server {server} to answer"
-        return await ask(
+        answer = await ask(
             question, server, protocol=self._request.protocol, timeout_s=SERVER_TIMEOUT_S
         )
+        if answer.queries > 1:
+            self._note(f"The name server {server} was asked {answer.queries} times over UDP.")
+        return answer
 
     def _note_no_records(self, answer: DnsAnswer) -> None:
         """Log that there are no records of the type: NOERROR passes without them too."""
@@ -174,6 +177,7 @@ class _Probe:
             record_type=self._request.record_type,
             name_server=str(server or self._request.name_server or ""),
             protocol=self._request.protocol if answer is None else answer.protocol,
+            queries=None if answer is None else answer.queries,
             response_code=None if answer is None else answer.message.response_code,
             answer=document,
             text=text,

@@ -1,7 +1,9 @@
 """TCP checks: does this port accept connections, and answer as it should?
 
 The response time is the time of the TCP connect alone; name lookup, TLS and data stand in the
-timings. An answer is read when data was sent or an assertion asks for RESPONSE_DATA.
+timings. An answer is read when data was sent or an assertion asks for RESPONSE_DATA, until one of
+these: no further byte can change what the assertions say and the peer pauses; the peer closes;
+our patience ends; or 64 KiB were read.
 """
 
 import asyncio
@@ -9,11 +11,13 @@ import codecs
 import select
 import socket
 import time
+from collections.abc import Sequence
 from typing import Final
 
-from contract.assertions import Source
+from contract.assertions import Assertion, Comparison, Source
 from contract.checks import TcpSpec
-from contract.result import CheckFailed, Failure, LogLine, TcpEvidence, Timings
+from contract.result import CheckFailed, Failure, LogLine, ReadingEnd, TcpEvidence, Timings
+from contract.targets import ascii_host
 from runners.net.sockets import connect, map_connect_errors, render, strip_brackets
 from runners.net.tls.channel import TlsChannel
 from runners.runner import Fact, Number, Observation, RunContext, Text
@@ -22,14 +26,17 @@ from runners.tools import resolve_allowed
 
 LIMIT_BYTES: Final = 64 * 1024
 """How much of an answer is read."""
-FIRST_BYTE_S: Final = 5.0
-"""How long an assertion waits for the first byte: the largest threshold of a TCP check."""
-UNASKED_FIRST_BYTE_S: Final = 1.0
+PATIENCE_S: Final = 5.0
+"""How long an answer is read for an assertion: the largest threshold of a TCP check."""
+UNASKED_PATIENCE_S: Final = 1.0
 """How long data without an assertion on the answer waits for one."""
-QUIET_S: Final = 0.1
-"""An answer has ended after this long without a byte, or after three connect times if longer."""
-QUIET_CONNECT_TIMES: Final = 3
-MAX_QUIET_S: Final = 1.0
+RESERVE_S: Final = 0.2
+"""How long before the run's time limit an answer that has begun is read no further."""
+PAUSE_S: Final = 0.1
+"""An answer that is decided has ended after this long without a byte, or after three connect times
+if longer."""
+PAUSE_CONNECT_TIMES: Final = 3
+MAX_PAUSE_S: Final = 1.0
 
 
 class TcpRunner:
@@ -66,6 +73,37 @@ class _PlainChannel:
 _Channel = _PlainChannel | TlsChannel
 
 
+class _Answer:
+    """What the peer has sent so far, as text."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._room = LIMIT_BYTES
+        # A character that is cut in two is left out: the next byte would change a replacement, and
+        # at the limit one would keep the scrubber from knowing the beginning of a secret.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as much was read as is kept."""
+        return self._room == 0
+
+    def is_settled(self, assertions: Sequence[Assertion]) -> bool:
+        """Whether it has begun, and nothing more can change what the assertions say of it."""
+        return self.text != "" and all(is_decided(one, self.text) for one in assertions)
+
+    def add(self, piece: bytes) -> None:
+        """Add what came next, as far as there is room."""
+        kept = piece[: self._room]
+        self._room -= len(kept)
+        self.text += self._decoder.decode(kept)
+
+    def end(self) -> None:
+        """Show a character that is incomplete because nothing more came."""
+        if not self.is_full:
+            self.text += self._decoder.decode(b"", final=True)
+
+
 class _Probe:
     """One run of a TCP check."""
 
@@ -73,7 +111,7 @@ class _Probe:
         self._request = spec.request
         self._host = strip_brackets(spec.request.hostname)
         self._ctx = ctx
-        self._reads = any(one.source is Source.RESPONSE_DATA for one in spec.assertions)
+        self._assertions = [one for one in spec.assertions if one.source is Source.RESPONSE_DATA]
         self._awaited = ""
         """What the current step waits for; host and peer are filled in only when it is shown."""
         self._started = time.perf_counter()
@@ -82,11 +120,12 @@ class _Probe:
         self._sock: socket.socket | None = None
         self._tls: TlsChannel | None = None
         self._took_ms: dict[str, float] = {}
-        self._answer: bytes | None = None
+        self._answer: _Answer | None = None
         self._idle_ms = 0.0
         """How long the run waited after the last byte, which is not part of the peer's time."""
-        self._silent_because: str | None = None
-        """Why reading ended, as the end of a sentence on an empty answer. None: it has not."""
+        self._reading_ended: ReadingEnd | None = None
+        """Why reading ended. None: it has not, or nothing was to be read."""
+        self._patience_s = PATIENCE_S if self._assertions else UNASKED_PATIENCE_S
         self._log: list[LogLine] = []
 
     async def run(self) -> None:
@@ -96,8 +135,10 @@ class _Probe:
         channel: _Channel = _PlainChannel(sock, self._peer)
         if self._request.tls:
             channel, sock = await self._start_tls(sock)
-        if self._request.data is not None or self._reads:
+        if self._request.data is not None or self._assertions:
             await self._exchange(channel, sock)
+        elif self._tls is not None and self._tls.may_be_refused:
+            await self._await_acceptance(self._tls, sock)
 
     async def _resolve(self) -> None:
         self._awaited = "the address of {host}"
@@ -144,7 +185,7 @@ class _Probe:
         With skipSSL the certificate is verified all the same, so that the evidence can show what
         is wrong with it; only one that is not accepted costs a second connection.
         """
-        channel = self._make_channel(sock, verify=True)
+        channel = self._make_channel(sock)
         try:
             await self._handshake(channel)
         except CheckFailed:
@@ -154,17 +195,15 @@ class _Probe:
             return channel, sock
         sock.close()
         sock = await self._connect_to(self._peer[0])
-        unverified = self._make_channel(sock, verify=False, ignored_error=channel.verify_error)
+        unverified = self._make_channel(sock, ignored_error=channel.verify_error)
         await self._handshake(unverified)
         return unverified, sock
 
-    def _make_channel(
-        self, sock: socket.socket, *, verify: bool, ignored_error: str | None = None
-    ) -> TlsChannel:
+    def _make_channel(self, sock: socket.socket, *, ignored_error: str | None = None) -> TlsChannel:
         return TlsChannel(
             sock,
-            self._ctx.network.tls.context(verify=verify),
-            hostname=self._host.rstrip("."),
+            self._ctx.network.tls,
+            hostname=ascii_host(self._host).rstrip("."),
             peer=self._peer,
             ignored_error=ignored_error,
         )
@@ -182,23 +221,41 @@ class _Probe:
             self._awaited = "{peer} to take the data"
             await channel.send(self._request.data.encode())
         self._awaited = "{peer} to answer"
-        self._answer = b""
-        patience_s = FIRST_BYTE_S if self._reads else UNASKED_FIRST_BYTE_S
+        self._answer = _Answer()
+        ends_at = time.perf_counter() + self._patience_s
         last_byte = began
-        while len(self._answer) < LIMIT_BYTES:
-            piece = await _receive(channel, sock, patience_s)
-            if not piece:
-                self._silent_because = _explain_silence(piece, patience_s)
-                break
-            last_byte = time.perf_counter()
-            self._answer += piece
-            patience_s = self._quiet_s()
+        while self._reading_ended is None:
+            is_settled = self._answer.is_settled(self._assertions)
+            if self._answer.text:  # a peer that says nothing may as well use up the run's time
+                ends_at = min(ends_at, self._started + self._ctx.timeout_s - RESERVE_S)
+            wait_s = max(ends_at - time.perf_counter(), 0)
+            if is_settled:
+                wait_s = min(wait_s, self._pause_s())
+            piece = await _receive(channel, sock, wait_s)
+            if piece:
+                last_byte = time.perf_counter()
+                self._answer.add(piece)
+            if piece == b"":
+                self._reading_ended = "closed"
+            elif self._answer.is_full:
+                self._reading_ended = "limit"
+            elif piece is None or last_byte >= ends_at:
+                is_settled = self._answer.is_settled(self._assertions)
+                self._reading_ended = "decided" if is_settled else "patience"
+        self._answer.end()
         self._took_ms["data"] = in_ms(last_byte - began)
         self._idle_ms = ms_since(last_byte)
 
-    def _quiet_s(self) -> float:
+    def _pause_s(self) -> float:
         # Pieces of one answer come within a round trip of each other, and a connect is one.
-        return min(max(QUIET_S, QUIET_CONNECT_TIMES * self._took_ms["tcp"] / 1000), MAX_QUIET_S)
+        return min(max(PAUSE_S, PAUSE_CONNECT_TIMES * self._took_ms["tcp"] / 1000), MAX_PAUSE_S)
+
+    async def _await_acceptance(self, channel: TlsChannel, sock: socket.socket) -> None:
+        """Wait for the server's refusal of a client without a certificate."""
+        self._awaited = "{peer} to go on without a client certificate"
+        began = time.perf_counter()
+        await _receive(channel, sock, min(self._patience_s, self._left_s() - RESERVE_S))
+        self._idle_ms = ms_since(began)
 
     def build_observation(self, failure: Failure | None) -> Observation:
         """What was observed, complete or not."""
@@ -207,7 +264,8 @@ class _Probe:
         if connect_ms is not None:
             facts[Source.RESPONSE_TIME] = Number(connect_ms)
         if self._answer is not None:
-            facts[Source.RESPONSE_DATA] = self._response_data()
+            text = self._answer.text
+            facts[Source.RESPONSE_DATA] = Text(text, None if text else self._explain_silence())
         return Observation(
             response_time_ms=connect_ms,
             timings=Timings(**self._took_ms, total=self._total_ms()),
@@ -220,26 +278,21 @@ class _Probe:
     def _total_ms(self) -> float:
         return round(ms_since(self._started) - self._idle_ms, 3)
 
-    def _response_data(self) -> Text:
-        return Text(self._text, None if self._answer else self._silent_because)
+    def _explain_silence(self) -> str:
+        if self._reading_ended == "closed":
+            return "the connection was closed without a byte"
+        return f"nothing came within {self._patience_s:g} s"
 
     def _evidence(self) -> TcpEvidence:
         return TcpEvidence(
             hostname=self._host,
             port=self._request.port,
             remote_address=self._address,
-            response=None if self._answer is None else self._text,
-            truncated=self._answer is not None and len(self._answer) >= LIMIT_BYTES,
+            response=None if self._answer is None else self._answer.text,
+            truncated=self._answer is not None and self._answer.is_full,
+            reading_ended=self._reading_ended,
             tls=None if self._tls is None else self._tls.facts(),
         )
-
-    @property
-    def _text(self) -> str:
-        answer = self._answer or b""
-        # A character that the limit cut in two is left out: a replacement in its place would keep
-        # the scrubber from knowing the beginning of a secret.
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        return decoder.decode(answer[:LIMIT_BYTES], final=len(answer) < LIMIT_BYTES)
 
     @property
     def _peer(self) -> tuple[str, int]:
@@ -287,7 +340,21 @@ def _has_bytes(sock: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _explain_silence(last: bytes | None, patience_s: float) -> str:
-    if last is None:
-        return f"nothing came within {patience_s:g} s"
-    return "the connection was closed without a byte"
+def is_decided(assertion: Assertion, text: str) -> bool:
+    """Whether no text that begins like this changes the assertion's result.
+
+    With a regular expression one may: its first match in a longer text may be another one.
+    """
+    if assertion.property:
+        return False
+    match assertion.comparison:
+        case Comparison.CONTAINS | Comparison.NOT_CONTAINS:
+            return assertion.target in text
+        case Comparison.EQUALS | Comparison.NOT_EQUALS:
+            return not assertion.target.startswith(text)
+        case Comparison.IS_EMPTY | Comparison.NOT_EMPTY:
+            return text != ""
+        case Comparison.GREATER_THAN | Comparison.LESS_THAN:
+            return False
+        case _:  # a text is never null, and has neither keys nor values
+            return True

@@ -39,7 +39,7 @@ from picket.doctor.host import (
 )
 from picket.errors import ExitCode
 from picket.terminal import Terminal
-from runners.net.http.tls import NoRootsError, system_bundle
+from runners.net.tls.ca_roots import NoRootsError, system_bundle
 from runners.registry import RUNNABLE, runner_for
 from runners.scripting.harness import CHOICES
 

@@ -77,14 +77,16 @@ class Readiness:
                 ready.set_result(None)
 
 
-async def readable(sock: socket.socket) -> None:
-    """Wait until the socket has something to read, or an error."""
+async def readable(sock: socket.socket, *, at_most_s: float) -> None:
+    """Wait until the socket has something to read, or an error, or until the time is over."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
     loop.add_reader(sock.fileno(), _tell, ready)
+    timer = loop.call_later(at_most_s, _tell, ready)
     try:
         await ready
     finally:
+        timer.cancel()
         loop.remove_reader(sock.fileno())
 
 

@@ -56,7 +56,7 @@ class _Result(msgspec.Struct, frozen=True):
 
 
 def days_to_expiry(body: bytes) -> float | None:
-    """Until the leaf certificate runs out that the run saw; negative: it has.
+    """Until the first certificate of the chain runs out that the run saw; negative: it has.
 
     `body`: the contract's Result as JSON. None: the run saw no certificate.
 

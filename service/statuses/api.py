@@ -40,7 +40,8 @@ class StatusShown(ResponseModel):
     last_check_run_id: str | None
     """`checkRunId` of the newest result. Null: there is none yet."""
     ssl_days_remaining: int | None
-    """Whole days until the certificate runs out that was seen; negative: it has. Null: none was."""
+    """Whole days until the first certificate of the chain expires; negative: it has. Null: none was
+    seen."""
     created_at: Moment = Field(alias="created_at")
     """When the check was created."""
     updated_at: Moment | None = Field(alias="updated_at")

@@ -28,8 +28,8 @@ RUNNERS_LIMITS: Final = (
     "runners.scripting.playwright.warm_pool._TAKEN_S",
     "runners.net.dns.resolve.LOOKUP_TIMEOUT_S",
     "runners.net.dns.resolve.SERVER_TIMEOUT_S",
-    "runners.tcp.FIRST_BYTE_S",
-    "runners.tcp.UNASKED_FIRST_BYTE_S",
+    "runners.tcp.PATIENCE_S",
+    "runners.tcp.UNASKED_PATIENCE_S",
 )
 AGENT_LIMITS: Final = ("agent.self_test.LIMIT_S", "agent.jobs.source._REPEAT_LIMIT_S")
 

@@ -38,6 +38,7 @@ _TLS = TlsFacts(
     verified=False,
     verify_error="the certificate ran out on 2026-11-20",
     days_to_expiry=-1,
+    expires_first="CN=shop.example",
     chain=(
         Certificate(
             subject="CN=shop.example",
@@ -143,6 +144,7 @@ EVIDENCE: dict[str, Evidence] = {
         remote_address="10.0.0.8",
         response="220 ready",
         truncated=True,
+        reading_ended="limit",
         tls=_TLS,
     ),
     "dns": DnsEvidence(
@@ -150,6 +152,7 @@ EVIDENCE: dict[str, Evidence] = {
         record_type="MX",
         name_server="10.0.0.53:5353",
         protocol="TCP",
+        queries=2,
         response_code="NOERROR",
         answer={"Status": 0, "Answer": [{"name": "shop.example.", "data": "10 mx."}]},
         text="shop.example. 60 IN MX 10 mx.",

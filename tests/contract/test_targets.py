@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
+from contract.targets import (
+    ascii_host,
+    dns_name_problem,
+    header_problem,
+    hostname_problem,
+    url_problem,
+)
 
 LONG = "a" * 64
 
@@ -188,3 +194,42 @@ def test_every_text_gets_a_verdict(text: str) -> None:
     for problem in (url_problem, hostname_problem, dns_name_problem):
         assert problem(text) is None or problem(text) != ""
     assert url_problem(f"http://{text}") is None or url_problem(f"http://{text}") != ""
+
+
+@pytest.mark.parametrize(
+    ("host", "encoded"),
+    [
+        ("shop.example", "shop.example"),
+        ("My_Host.Example.", "My_Host.Example."),
+        ("faß.example", "xn--fa-hia.example"),
+        ("BÜCHER.example", "xn--bcher-kva.example"),
+        ("_dmarc.bücher.example.", "_dmarc.xn--bcher-kva.example."),
+        ("bücher。example", "xn--bcher-kva.example"),
+        ("βόλος.example", "xn--nxasmm1c.example"),
+        ("ΒΌΛΟΣ.example", "xn--nxasmq6b.example"),
+        ("☃.example", "xn--n3h.example"),
+        ("💩.example", "xn--ls8h.example"),
+        ("l·l.example", "xn--ll-0ea.example"),
+        ("*.bücher.example", "*.xn--bcher-kva.example"),
+        ("\uff11\uff12\uff17.0.0.1", "127.0.0.1"),
+    ],
+)
+def test_a_host_is_encoded_as_browsers_do(host: str, encoded: str) -> None:
+    assert ascii_host(host) == encoded
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "\u200d.example",
+        "\u0301a.example",
+        "a\u05d0b.example",
+        "\u2100.example",  # it stands for a/c
+        "a\uff1a80.example",  # a full-width colon
+        "\ufffd.example",
+    ],
+)
+def test_what_can_be_no_host_is_refused(host: str) -> None:
+    with pytest.raises(UnicodeError):
+        ascii_host(host)
+    assert hostname_problem(host) is not None

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import socket
 import struct
 
@@ -15,6 +16,7 @@ from contract.checks import DnsRequest
 from contract.requests import DnsProtocol, RecordType
 from contract.result import CheckFailed, DnsEvidence, FailureKind
 from runners.dns import DnsRunner
+from runners.judging.judge import judge
 from runners.net.dns.messages import (
     TYPE_NUMBERS,
     MalformedMessageError,
@@ -194,13 +196,63 @@ async def test_tcp_is_used_when_asked_for() -> None:
     assert evidence(seen).protocol == "TCP"
 
 
-@pytest.mark.parametrize("code", ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"])
+@pytest.mark.parametrize(
+    "code", ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR", "BADVERS", "BADCOOKIE"]
+)
 @pytest.mark.parametrize("habit", [Habit.ANSWERS, Habit.DROPS_QUESTION])
 async def test_an_error_code_is_an_answer_to_be_judged(code: str, habit: Habit) -> None:
     async with dns_server(rcode=dns.rcode.from_text(code), habit=habit) as server:
         seen = await look(server)
     assert seen.failure is None
     assert seen.facts[Source.RESPONSE_CODE] == Text(code)
+
+
+async def test_a_code_that_only_an_opt_record_holds_fails_by_its_name() -> None:
+    async with dns_server(ZONE, rcode=dns.rcode.BADVERS) as server:
+        seen = await look(server)
+    outcome = judge(a_dns_spec("x.test"), seen)
+    assert outcome.failure is not None
+    assert outcome.failure.message == (
+        f"127.0.0.1:{server.port} answered BADVERS for x.test A; only NOERROR passes."
+    )
+    assert (evidence(seen).answer or {})["Status"] == 16
+
+
+def test_a_code_without_a_name_is_shown_by_its_number() -> None:
+    opt = b"\0\0\x29\x04\xd0" + b"\x63\0\0\0" + b"\0\0"
+    message = read_message(b"\0\1\x80\0" + b"\0\0\0\0\0\0\0\1" + opt)
+    assert (message.rcode, message.response_code) == (0x630, "RCODE1584")
+
+
+async def test_one_lost_packet_is_no_failure_and_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("runners.net.dns.query.ASK_AGAIN_S", 0.05)
+    async with dns_server(ZONE, habit=Habit.LOSES_FIRST) as server:
+        seen = await look(server)
+    asked = evidence(seen).queries
+    assert seen.failure is None
+    assert evidence(seen).response_code == "NOERROR"
+    assert asked is not None
+    assert asked > 1
+    assert [line.message for line in seen.log] == [
+        f"The name server 127.0.0.1:{server.port} was asked {asked} times over UDP."
+    ]
+
+
+async def test_a_server_that_never_answers_is_asked_again_within_its_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("runners.net.dns.query.ASK_AGAIN_S", 0.01)
+    monkeypatch.setattr("runners.dns.SERVER_TIMEOUT_S", 0.3)
+    async with dns_server(ZONE, habit=Habit.SILENT) as server:
+        seen = await look(server)
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.TIMEOUT
+    found = re.search(r"within 0\.3 s \(asked (\d+) times\)\.$", seen.failure.message)
+    assert found is not None
+    assert int(found[1]) > 1
+    assert evidence(seen).queries is None
 
 
 async def test_a_name_that_does_not_exist_is_an_answer_to_be_judged() -> None:
@@ -243,7 +295,9 @@ async def test_packets_that_answer_something_else_are_no_answer(
             if seen.failure.kind is not FailureKind.TIMEOUT:
                 break
     assert seen.failure.kind is FailureKind.PROTOCOL
-    assert "none of which answers the question" in seen.failure.message
+    assert re.search(
+        r"sent (a packet that does not answer|\d+ packets, none of which)", seen.failure.message
+    )
 
 
 async def test_a_wrong_packet_does_not_hide_the_right_one() -> None:

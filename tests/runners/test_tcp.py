@@ -6,18 +6,21 @@ import socket
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from contract.assertions import Source
+from contract.assertions import Assertion, Comparison, Source
 from contract.checks import TcpRequest
 from contract.requests import IpFamily
-from contract.result import FailureKind, Status
+from contract.result import FailureKind, Outcome, Status, TcpEvidence
+from runners.judging.assertions import evaluate
 from runners.judging.judge import judge
 from runners.net.egress.rules import EgressRules
 from runners.runner import Number, Text
-from runners.tcp import LIMIT_BYTES, QUIET_S, TcpRunner, _PlainChannel, _receive
+from runners.tcp import LIMIT_BYTES, PAUSE_S, TcpRunner, _PlainChannel, _receive, is_decided
 from tests.builders.context import a_context
 from tests.builders.patience import LONG_S
-from tests.builders.specs import a_tcp_spec
+from tests.builders.specs import a_tcp_spec, an_assertion
 from tests.builders.tcp_checks import READS, evidence, kind, look
 from tests.servers.tcp import (
     Serve,
@@ -54,8 +57,118 @@ async def test_sent_data_is_answered_and_kept() -> None:
 @pytest.fixture
 def _reads_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The peer ends its answer itself; a pause is no end."""
-    monkeypatch.setattr("runners.tcp.QUIET_S", LONG_S)
-    monkeypatch.setattr("runners.tcp.MAX_QUIET_S", LONG_S)
+    monkeypatch.setattr("runners.tcp.PAUSE_S", LONG_S)
+    monkeypatch.setattr("runners.tcp.MAX_PAUSE_S", LONG_S)
+
+
+@pytest.fixture
+def _pauses_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause is over before the peer's next piece comes."""
+    monkeypatch.setattr("runners.tcp.PAUSE_S", 0.001)
+    monkeypatch.setattr("runners.tcp.MAX_PAUSE_S", 0.001)
+
+
+def data(comparison: Comparison, target: str = "", **more: str) -> Assertion:
+    return an_assertion(Source.RESPONSE_DATA, comparison, target, **more)
+
+
+async def run(port: int, *assertions: Assertion, timeout_s: float = LONG_S) -> Outcome:
+    spec = a_tcp_spec(request=TcpRequest(hostname="127.0.0.1", port=port), assertions=assertions)
+    async with a_context(timeout_s=timeout_s) as ctx:
+        return judge(spec, await TcpRunner().observe(spec, ctx))
+
+
+def ended(outcome: Outcome) -> str | None:
+    assert isinstance(outcome.evidence, TcpEvidence)
+    return outcome.evidence.reading_ended
+
+
+@pytest.mark.usefixtures("_pauses_at_once")
+async def test_a_greeting_in_pieces_is_read_until_the_assertion_holds() -> None:
+    greeting = says(b"2", b"2", b"0 ready\r\n", pause_s=0.05, then_closes=False)
+    async with tcp_server(greeting) as port:
+        outcome = await run(port, data(Comparison.CONTAINS, "220"))
+    assert outcome.failure is None
+    assert ended(outcome) == "decided"
+
+
+@pytest.mark.usefixtures("_pauses_at_once")
+async def test_what_must_not_come_is_waited_for() -> None:
+    late = says(b"+OK\r\n", b"-ERR denied\r\n", pause_s=0.05, then_closes=False)
+    async with tcp_server(late) as port:
+        outcome = await run(port, data(Comparison.NOT_CONTAINS, "-ERR"))
+    assert outcome.failure is not None
+    assert ended(outcome) == "decided"
+
+
+async def test_what_did_not_come_while_we_had_patience_passes_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("runners.tcp.PATIENCE_S", 0.2)
+    async with tcp_server(says(b"+OK\r\n", then_closes=False)) as port:
+        outcome = await run(port, data(Comparison.NOT_CONTAINS, "-ERR"))
+    assert outcome.failure is None
+    assert ended(outcome) == "patience"
+
+
+async def test_what_did_not_come_before_the_peer_closed_passes_and_says_so() -> None:
+    async with tcp_server(says(b"+OK\r\n")) as port:
+        outcome = await run(port, data(Comparison.NOT_CONTAINS, "-ERR"))
+    assert outcome.failure is None
+    assert ended(outcome) == "closed"
+
+
+async def talks_on(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Says something every few milliseconds, forever."""
+    while True:
+        writer.write(b"tick\n")
+        await writer.drain()
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "target", "end"),
+    [(Comparison.CONTAINS, "tick", "decided"), (Comparison.NOT_CONTAINS, "tock", "patience")],
+)
+async def test_a_service_that_keeps_talking_is_judged_when_patience_ends(
+    comparison: Comparison, target: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runners.tcp.PATIENCE_S", 0.2)
+    async with tcp_server(talks_on) as port:
+        outcome = await run(port, data(comparison, target))
+    assert (outcome.status, ended(outcome)) == (Status.PASSED, end)
+
+
+async def test_an_answer_that_has_begun_is_judged_before_the_runs_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("runners.tcp.RESERVE_S", LONG_S - 0.2)
+    async with tcp_server(says(b"+OK\r\n", then_closes=False)) as port:
+        outcome = await run(port, data(Comparison.CONTAINS, "-ERR"))
+    assert outcome.status is Status.FAILED
+    assert ended(outcome) == "patience"
+
+
+TEXTS = st.text(alphabet="ab1 ", max_size=4)
+
+
+@given(
+    st.sampled_from(Comparison),
+    TEXTS,
+    st.sampled_from(["", "a+", "(a*)b", "[0-9]$"]),
+    TEXTS.filter(bool),
+    TEXTS,
+)
+def test_what_is_decided_stays_decided_whatever_comes(
+    comparison: Comparison, target: str, pattern: str, text: str, more: str
+) -> None:
+    assertion = data(comparison, target, property=pattern)
+    if is_decided(assertion, text):
+        now, later = (
+            evaluate((assertion,), {Source.RESPONSE_DATA: Text(seen)})[0].error is None
+            for seen in (text, text + more)
+        )
+        assert now == later
 
 
 @pytest.mark.usefixtures("_reads_to_the_end")
@@ -85,7 +198,7 @@ async def test_what_came_while_the_loop_stood_still_is_read() -> None:
 
 
 async def test_silence_is_an_empty_answer_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runners.tcp.UNASKED_FIRST_BYTE_S", 0.05)
+    monkeypatch.setattr("runners.tcp.UNASKED_PATIENCE_S", 0.05)
     async with tcp_server(keeps_silent) as port:
         seen = await look(port, data="hello")
     assert seen.failure is None
@@ -192,7 +305,7 @@ async def test_a_forbidden_address_is_not_connected_to() -> None:
 async def test_silence_is_told_from_a_connection_that_was_closed(
     peer: Serve, first_byte_s: float, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runners.tcp.FIRST_BYTE_S", first_byte_s)
+    monkeypatch.setattr("runners.tcp.PATIENCE_S", first_byte_s)
     async with tcp_server(peer) as port:
         seen = await look(port, reads=True)
     outcome = judge(a_tcp_spec(assertions=READS), seen)
@@ -215,7 +328,7 @@ async def test_our_patience_after_the_last_byte_is_no_part_of_the_total() -> Non
         took_ms = (time.perf_counter() - began) * 1000
     times = seen.timings
     assert times.total is not None
-    assert times.total <= took_ms - QUIET_S * 1000
+    assert times.total <= took_ms - PAUSE_S * 1000
     rounding_ms = 0.01
     assert times.total + rounding_ms >= sum(one or 0 for one in (times.dns, times.tcp, times.data))
 

@@ -8,7 +8,7 @@ import trustme
 
 from contract.assertions import Source
 from contract.result import FailureKind
-from runners.runner import Text
+from runners.runner import Observation, Text
 from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.tcp_checks import evidence, kind, look
 from tests.servers.tcp import closes, echoes_and_closes, keeps_silent, says, tcp_server
@@ -17,8 +17,8 @@ from tests.servers.tcp import closes, echoes_and_closes, keeps_silent, says, tcp
 @pytest.fixture
 def _reads_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The peer ends its answer itself; a pause is no end."""
-    monkeypatch.setattr("runners.tcp.QUIET_S", LONG_S)
-    monkeypatch.setattr("runners.tcp.MAX_QUIET_S", LONG_S)
+    monkeypatch.setattr("runners.tcp.PAUSE_S", LONG_S)
+    monkeypatch.setattr("runners.tcp.MAX_PAUSE_S", LONG_S)
 
 
 class Pki:
@@ -153,3 +153,37 @@ async def test_a_peer_that_is_silent_in_the_handshake_is_a_timeout() -> None:
     assert seen.failure.message == (
         f"Waited {timeout_s:g} s for the TLS handshake with 127.0.0.1:{port}."
     )
+
+
+async def by_every_way(port: int, pki: Pki) -> list[Observation]:
+    """A check of the port alone, one that reads, and one that speaks."""
+    context: dict[str, object] = {"extra_ca_pem": pki.pem}
+    return [
+        await look(port, tls=True, context=context),
+        await look(port, tls=True, reads=True, context=context),
+        await look(port, tls=True, data="hello", context=context),
+    ]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_server_that_requires_a_client_certificate_fails_every_check(
+    version: ssl.TLSVersion,
+) -> None:
+    pki = Pki("127.0.0.1")
+    pki.server.minimum_version = pki.server.maximum_version = version
+    pki.server.verify_mode = ssl.CERT_REQUIRED
+    pki.ca.configure_trust(pki.server)
+    async with tcp_server(says(b"hi"), tls=pki.server) as port:
+        seen = await by_every_way(port, pki)
+    assert [kind(one) for one in seen] == [FailureKind.TLS] * 3
+
+
+@pytest.mark.parametrize("tickets", [0, 2])
+async def test_a_server_that_takes_clients_without_a_certificate_passes(tickets: int) -> None:
+    pki = Pki("127.0.0.1")
+    pki.server.verify_mode = ssl.CERT_OPTIONAL
+    pki.server.num_tickets = tickets
+    pki.ca.configure_trust(pki.server)
+    async with tcp_server(says(b"hi"), tls=pki.server) as port:
+        seen = await by_every_way(port, pki)
+    assert [one.failure for one in seen] == [None] * 3

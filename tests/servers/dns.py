@@ -21,6 +21,8 @@ class Habit(Enum):
     """How the server answers; each is something that servers do in the field."""
 
     ANSWERS = auto()
+    LOSES_FIRST = auto()
+    """Over UDP the first question gets lost."""
     SILENT = auto()
     """Takes the question and says nothing."""
     TRUNCATES = auto()
@@ -94,8 +96,16 @@ class DnsServer:
                 self._fill(answer, values[0], kind)
             return
 
+    def _keeps_silent(self, transport: str) -> bool:
+        is_first = len(self.asked) == 1
+        return (
+            self.habit is Habit.SILENT
+            or (self.habit, transport) == _IN_VAIN
+            or (self.habit is Habit.LOSES_FIRST and is_first)
+        )
+
     def _misbehave(self, answer: dns.message.Message, transport: str) -> list[bytes]:
-        if self.habit is Habit.SILENT or (self.habit, transport) == _IN_VAIN:
+        if self._keeps_silent(transport):
             return []
         match self.habit:
             case Habit.TRUNCATES | Habit.TRUNCATES_IN_VAIN if transport == "UDP":

@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 import dns.exception
@@ -23,6 +24,7 @@ import msgspec
 
 from contract.requests import RecordType
 from contract.result import CheckFailed, FailureKind
+from contract.targets import ascii_host
 from runners.net.sockets import literal_family
 
 HEADER_BYTES: Final = 12
@@ -47,9 +49,9 @@ TYPE_NUMBERS: Final[Mapping[RecordType, int]] = {
 _TYPE_NAMES: Final[Mapping[int, str]] = {
     number: kind.value for kind, number in TYPE_NUMBERS.items()
 }
-_RESPONSE_CODES: Final[Mapping[int, str]] = {
-    code: dns.rcode.to_text(dns.rcode.Rcode(code)) for code in range(16)
-}
+_OPT: Final = int(dns.rdatatype.OPT)
+_EXTENDED_SHIFT: Final = 24
+"""The upper eight bits of an OPT record's TTL are those of the response code (RFC 6891, 6.1.3)."""
 _ADDRESS_FAMILIES: Final = {
     TYPE_NUMBERS[RecordType.A]: (socket.AF_INET, 4),
     TYPE_NUMBERS[RecordType.AAAA]: (socket.AF_INET6, 16),
@@ -104,17 +106,27 @@ class DnsMessage(msgspec.Struct, frozen=True):
 
     @property
     def rcode(self) -> int:
-        """The response code as a number."""
-        return self.flags & 0x0F
+        """The response code as a number, with the bits that an OPT record adds."""
+        code = self.flags & 0x0F
+        for record in self.additional:
+            if record.kind == _OPT:
+                return record.ttl_s >> _EXTENDED_SHIFT << 4 | code
+        return code
 
     @property
     def response_code(self) -> str:
-        """The response code by name, such as NOERROR."""
-        return _RESPONSE_CODES[self.rcode]
+        """The response code by name, such as NOERROR; RCODE3841 when it has none."""
+        return _name_response_code(self.rcode)
 
     def has(self, flag: str) -> bool:
         """Whether this one of `FLAGS` is set."""
         return bool(self.flags & FLAGS[flag])
+
+
+@lru_cache(maxsize=64)
+def _name_response_code(code: int) -> str:
+    name = dns.rcode.to_text(dns.rcode.Rcode.make(code))
+    return f"RCODE{code}" if name.isdecimal() else name
 
 
 def type_name(kind: int) -> str:
@@ -132,7 +144,7 @@ def build_question(query: str, record_type: RecordType) -> Question:
         if record_type is RecordType.PTR and literal_family(query) is not None:
             name = dns.reversename.from_address(query)
         else:
-            name = dns.name.from_text(query)
+            name = dns.name.from_text(ascii_host(query))
     except (dns.exception.DNSException, UnicodeError) as problem:
         raise CheckFailed(
             FailureKind.DNS,
@@ -151,10 +163,17 @@ def is_answer(packet: bytes, query: bytes) -> bool:
     if len(packet) < HEADER_BYTES or packet[:2] != query[:2] or packet[2] & 0xF8 != 0x80:
         return False
     if packet[4:6] == b"\0\0":
-        return bool(packet[3] & 0x0F)
+        return bool(packet[3] & 0x0F) or _has_extended_code(packet)
     asked = query[HEADER_BYTES:]
     seen = packet[HEADER_BYTES : HEADER_BYTES + len(asked)]
     return seen == asked or seen.lower() == asked.lower()
+
+
+def _has_extended_code(packet: bytes) -> bool:
+    try:
+        return bool(read_message(packet).rcode)
+    except MalformedMessageError:
+        return False
 
 
 def is_truncated(packet: bytes) -> bool:

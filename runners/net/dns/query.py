@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -28,6 +29,9 @@ from runners.net.sockets import (
 )
 
 MAX_BYTES: Final = 65535
+ASK_AGAIN_S: Final = 0.4
+"""After how long without an answer over UDP the question is sent again, because a packet may be
+lost; each further wait is twice as long. At 0.4 s a check's default limit of 1 s still holds."""
 
 
 class DnsAnswer(msgspec.Struct, frozen=True):
@@ -36,6 +40,8 @@ class DnsAnswer(msgspec.Struct, frozen=True):
     message: DnsMessage
     server: NameServer
     protocol: DnsProtocol
+    queries: int = 1
+    """How often the question was sent until an answer came."""
 
 
 async def ask(
@@ -45,7 +51,7 @@ async def ask(
     protocol: DnsProtocol = DnsProtocol.UDP,
     timeout_s: float,
 ) -> DnsAnswer:
-    """Ask one server one question.
+    """Ask one server one question; over UDP again while no answer comes.
 
     Raises:
         CheckFailed: TIMEOUT, CONNECT or PROTOCOL, naming the server.
@@ -74,6 +80,8 @@ class _Exchange:
         if family is None:
             raise ValueError(f"{server.address} is not an address")
         self._family = family
+        self._queries = 0
+        """How often the question was sent over UDP."""
         self._packets = 0
         """How many packets the server sent that do not answer the question."""
         self._truncated = False
@@ -94,19 +102,27 @@ class _Exchange:
         with socket.socket(SOCKET_FAMILY[self._family], kind) as sock:
             with self._map_errors("connect"):
                 sock.connect(self._target)
-                sock.send(self._query)
+            wait_s, ask_at = ASK_AGAIN_S, 0.0
             while True:
-                await readable(sock)
+                if (now := time.monotonic()) >= ask_at:
+                    self._send(sock)
+                    wait_s, ask_at = 2 * wait_s, now + wait_s
+                await readable(sock, at_most_s=ask_at - now)
                 packet = self._receive(sock)
                 if packet is not None and is_answer(packet, self._query):
                     return packet
+
+    def _send(self, sock: socket.socket) -> None:
+        with self._map_errors("connect"):
+            sock.send(self._query)
+        self._queries += 1
 
     def _receive(self, sock: socket.socket) -> bytes | None:
         try:
             with self._map_errors("read"):
                 packet = sock.recv(MAX_BYTES)
         except BlockingIOError:
-            return None  # the kernel dropped it after all, for its checksum
+            return None  # none came in time, or the kernel dropped it for its checksum
         self._packets += 1
         return packet
 
@@ -140,7 +156,7 @@ class _Exchange:
             raise self._protocol_error(
                 f"answered with a malformed message ({problem})"
             ) from problem
-        return DnsAnswer(message, self._server, protocol)
+        return DnsAnswer(message, self._server, protocol, max(self._queries, 1))
 
     def _map_errors(self, syscall: str) -> AbstractContextManager[None]:
         return map_connect_errors(self._server.address, self._server.port, syscall=syscall)
@@ -155,13 +171,16 @@ class _Exchange:
     def timeout_error(self, timeout_s: float) -> CheckFailed:
         """Make the error for a server that did not answer in time."""
         if self._packets:
-            return self._protocol_error(
-                f"sent {self._packets} packets within {timeout_s:g} s, "
-                "none of which answers the question"
+            sent = (
+                "a packet that does not answer the question"
+                if self._packets == 1
+                else f"{self._packets} packets, none of which answers the question,"
             )
+            return self._protocol_error(f"sent {sent} within {timeout_s:g} s")
+        asked = f" (asked {self._queries} times)" if self._queries > 1 else ""
         return CheckFailed(
             FailureKind.TIMEOUT,
-            f"The name server {self._server} did not answer within {timeout_s:g} s.",
+            f"The name server {self._server} did not answer within {timeout_s:g} s{asked}.",
             self._detail("ETIMEOUT"),
         )
 

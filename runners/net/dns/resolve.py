@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from contract.requests import IpFamily, RecordType
 from contract.result import CheckFailed, FailureKind
+from contract.targets import ascii_host
 from runners.net.dns.messages import TYPE_NUMBERS, build_question
 from runners.net.dns.name_servers import HostFiles
 from runners.net.dns.query import DnsAnswer, ask
@@ -59,6 +60,13 @@ def lookup_error(
     )
 
 
+def _encode(hostname: str, family: IpFamily) -> str:
+    try:
+        return ascii_host(hostname)
+    except UnicodeError as problem:
+        raise lookup_error(hostname, family, "it is no host name") from problem
+
+
 def resolve_literal(hostname: str, family: IpFamily) -> tuple[str, ...] | None:
     """Resolve an address literal, in brackets or not. None: it is a name.
 
@@ -95,8 +103,9 @@ class SystemResolver:
         Raises:
             CheckFailed: of kind DNS, when the name has no address of this family.
         """
-        literal = resolve_literal(hostname, family)
-        return literal if literal is not None else await self._ask(hostname, family)
+        name = _encode(hostname, family)
+        literal = resolve_literal(name, family)
+        return literal if literal is not None else await self._ask(name, family)
 
     async def _ask(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
         limit = asyncio.timeout(LOOKUP_TIMEOUT_S)
@@ -140,12 +149,13 @@ class DnsServerResolver:
         Raises:
             CheckFailed: of kind DNS, when the name has no address of this family.
         """
+        name = _encode(hostname, family)
         known = (
-            resolve_literal(hostname, family)
-            or self._files.addresses(hostname, family)
-            or _resolve_localhost(hostname, family)
+            resolve_literal(name, family)
+            or self._files.addresses(name, family)
+            or _resolve_localhost(name, family)
         )
-        return known or await self._ask(hostname, family)
+        return known or await self._ask(name, family)
 
     async def _ask(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
         limit = asyncio.timeout(LOOKUP_TIMEOUT_S)

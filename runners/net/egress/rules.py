@@ -14,10 +14,12 @@ The rules do not apply to the agent's own resolvers and the location's proxy.
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from contract.targets import ascii_host
 from runners.net.egress.addresses import AddressForms, Network, read_address, read_host
 
 _NAME: Final = re.compile(
@@ -29,13 +31,10 @@ _EXPECTED: Final = "write a network (10.0.0.0/8), an address, a host name, *.suf
 @lru_cache(maxsize=4096)
 def normalize_name(host: str) -> str:
     """Normalize a name for comparison: lower case, IDNA, no final dot."""
-    name = host.strip().rstrip(".").lower()
-    if name.isascii():
-        return name
-    try:
-        return name.encode("idna").decode("ascii")
-    except UnicodeError:
-        return name
+    name = host.strip()
+    with suppress(UnicodeError):
+        name = ascii_host(name)
+    return name.rstrip(".").lower()
 
 
 def matches_name(rule: str, name: str) -> bool:

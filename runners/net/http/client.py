@@ -23,9 +23,10 @@ from runners.net.http.exchange import (
     Route,
 )
 from runners.net.http.request import HopRequest, Origin, build_first_hop
-from runners.net.http.tls import VERIFICATION_FAILED, CaRoots, needs_more_groups, verify_error
+from runners.net.http.tls import VERIFICATION_FAILED, needs_more_groups, verify_error
 from runners.net.http.transfer import READ_LIMIT_BYTES, HandleConfig, Transfer, TransferResult
 from runners.net.sockets import explain_wrong_family
+from runners.net.tls.ca_roots import CaRoots
 
 IDLE_HANDLES: Final = 256
 """How many idle handles are kept per configuration; each holds some 30 kB."""
@@ -107,12 +108,19 @@ class HttpEngine:
         """
         route = Route.choose(proxy_url, client_certificates)
         first = build_first_hop(request)
-        chain = RedirectChain(first, timeout_s=timeout_s, route=route, keep_bytes=keep_bytes)
+        chain = RedirectChain(
+            first, timeout_s=timeout_s, route=route, keep_bytes=keep_bytes, roots=self._open_roots()
+        )
         try:
             await self._send_hops(chain, follow_redirects=request.follow_redirects)
         except CheckFailed as failed:
             chain.failure = failed.failure
         return chain.to_exchange()
+
+    def _open_roots(self) -> CaRoots:
+        if self._roots is None:
+            raise RuntimeError("The engine is not started.")
+        return self._roots
 
     async def _send_hops(self, chain: RedirectChain, *, follow_redirects: bool) -> None:
         while True:
@@ -210,8 +218,7 @@ class HttpEngine:
         idle = self._idle.get(config)
         if reuse and idle:
             return idle.pop()
-        roots = "" if self._roots is None else self._roots.path
-        return Transfer(config, roots, self._egress.refuses)
+        return Transfer(config, self._open_roots().path, self._egress.refuses)
 
     def _return_handle(self, transfer: Transfer, *, reuse: bool) -> None:
         idle = self._idle.setdefault(transfer.config, [])
@@ -225,8 +232,8 @@ class HttpEngine:
         try:
             for option, value in route.settings(hop):
                 transfer.curl.setopt(option, value)
-            if certificate is not None and certificate.ca is not None and self._roots is not None:
-                roots = self._roots.combine_with(certificate.ca)
+            if certificate is not None and certificate.ca is not None:
+                roots = self._open_roots().combine_with(certificate.ca)
                 transfer.curl.setopt(pycurl.CAINFO_BLOB, roots)
         except (pycurl.error, ValueError) as problem:
             if certificate is None:

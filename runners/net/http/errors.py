@@ -18,7 +18,7 @@ from runners.net.http.request import HopRequest
 from runners.net.http.response import Head
 from runners.net.http.tls import verify_error
 from runners.net.http.transfer import TransferResult
-from runners.net.tls.words import handshake_fault
+from runners.net.tls.words import CLOSED_FOR_CERTIFICATE, handshake_fault
 
 
 class FailedHop(msgspec.Struct, frozen=True, kw_only=True):
@@ -377,8 +377,7 @@ def _missing_certificate_failure(attempt: FailedHop) -> Failure:
     """With TLS 1.3 a server's refusal comes when we speak already, and its reason may be lost."""
     return attempt.failure(
         FailureKind.TLS,
-        f"{attempt.target} broke off TLS: it asked for a client certificate, and closed the "
-        "connection instead of an answer.",
+        f"{attempt.target} broke off TLS: {CLOSED_FOR_CERTIFICATE}.",
         "EPROTO",
     )
 

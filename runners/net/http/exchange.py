@@ -31,6 +31,7 @@ from runners.net.http.request import Header, HopRequest, InvalidUrlError, Origin
 from runners.net.http.response import Head
 from runners.net.http.tls import tls_facts
 from runners.net.http.transfer import TransferResult
+from runners.net.tls.ca_roots import CaRoots
 
 if TYPE_CHECKING:
     from http.cookiejar import CookieJar
@@ -143,7 +144,10 @@ class HttpExchange(msgspec.Struct, frozen=True, kw_only=True):
 class RedirectChain:
     """The hops of one exchange so far: the next request, and what earlier ones showed."""
 
-    def __init__(self, hop: HopRequest, *, timeout_s: float, route: Route, keep_bytes: int) -> None:
+    def __init__(
+        self, hop: HopRequest, *, timeout_s: float, route: Route, keep_bytes: int, roots: CaRoots
+    ) -> None:
+        self._roots = roots
         self.hop = hop
         self.route = route
         self.keep_bytes = keep_bytes
@@ -217,6 +221,7 @@ class RedirectChain:
             seen,
             host=self.hop.origin.host,
             ignored_error=ignored_error,
+            roots=self._roots,
             now=datetime.now(UTC),
         )
         self._tls = facts or self._tls

@@ -13,7 +13,7 @@ from contract.evidence import SentRequest
 from contract.release import RELEASE
 from contract.requests import BodyType, HttpMethod, HttpRequest, HttpVersion, IpFamily, KeyValue
 from contract.result import CheckFailed, FailureKind
-from contract.targets import start_of_no_header_name
+from contract.targets import ascii_host, start_of_no_header_name
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
 from runners.net.sockets import literal_family
 
@@ -233,19 +233,25 @@ def _hide_credentials(url: str) -> str:
 
 def _read_origin(parts: SplitResult, url: str) -> Origin:
     port = parts.port or _DEFAULT_PORTS[parts.scheme]
-    return Origin(parts.scheme, _ascii_host(parts.hostname or "", url), port)
+    return Origin(parts.scheme, _ascii_host(_host_of(parts), url), port)
+
+
+def _host_of(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    if host.isascii():
+        return host
+    # Python writes a capital sigma at the end as a final one, UTS 46 never: another name.
+    return parts.netloc.rpartition("@")[2].partition(":")[0]
 
 
 def _ascii_host(host: str, url: str) -> str:
     """The host in the form that is looked up; egress rules and credentials use the same form."""
     if "%" in host and ":" not in host:  # with colons it is an IPv6 address and its zone
-        host = unquote(host).lower()
+        host = unquote(host)
         if _NOT_IN_A_HOST.search(host):
             raise _url_error(url, "its host holds a character that no name has")
-    if host.isascii():
-        return host
     try:
-        return host.encode("idna").decode()
+        return ascii_host(host).lower()
     except UnicodeError as problem:
         raise _url_error(url, f"the host {host} has no IDNA form") from problem
 
@@ -260,7 +266,7 @@ def _assemble_url(parts: SplitResult, parameters: Sequence[KeyValue]) -> str:
     netloc = parts.netloc.rpartition("@")[2]
     if "%" in netloc or not netloc.isascii():
         port = "" if parts.port is None else f":{parts.port}"
-        host = _ascii_host(parts.hostname or "", parts.geturl())
+        host = _ascii_host(_host_of(parts), parts.geturl())
         netloc = (f"[{host}]" if ":" in host else host) + port
     path = _quote(parts.path) or "/"
     return f"{parts.scheme}://{netloc}{path}{'?' if query else ''}{query}"

@@ -19,6 +19,8 @@ from runners.net.tls.certificates import (
     chain_of_info,
     is_certificate_message,
     is_certificate_request,
+    names_host,
+    read_alternative_names,
     read_chain,
 )
 
@@ -60,6 +62,8 @@ _PROCEED: Final[int] = pycurl.SOCKOPT_OK  # and PREREQFUNC_OK
 _STOP: Final[int] = pycurl.SOCKOPT_ERROR
 _PARTIAL_CONTENT: Final = 206
 _SWITCHING_PROTOCOLS: Final = 101
+_OTHER_HOST: Final = CurlResult(pycurl.E_PEER_FAILED_VERIFICATION, "no alternative subject name")
+"""What libcurl says of a certificate of another host."""
 
 
 class HandleConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +179,8 @@ class Transfer:
     was_sent: bool = False
     """Whether libcurl has begun to send the request."""
     refused: bool = False
+    is_other_host: bool = False
+    """Whether the certificate was refused for another host's, which libcurl had accepted."""
     host: str = ""
     tried: str = ""
     refusal: str | None = None
@@ -214,7 +220,7 @@ class Transfer:
             # libcurl sends a request again, up to five times, when a server of HTTP/2 or HTTP/3
             # refuses it, and has no option against it.
             settings += [
-                (pycurl.PREREQFUNCTION, self._note_request),
+                (pycurl.PREREQFUNCTION, self._before_request),
                 (pycurl.SOCKOPTFUNCTION, self._refuse_repeat),
             ]
         return settings
@@ -258,6 +264,9 @@ class Transfer:
     def collect(self, ended: CurlResult) -> TransferResult:
         """Collect the result, and make the handle ready for the next transfer."""
         get = self.curl.getinfo
+        if self._is_other_host():
+            ended = _OTHER_HOST
+            self._forget_answer()
         head = self.head or self._read_head()
         if ended.code and self._is_whole(ended):
             ended = FINE
@@ -313,18 +322,21 @@ class Transfer:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _reset(self) -> None:
+        self._forget_answer()
+        self.tls_line = self.certificates = b""
+        self.wants_certificate = self.is_other_host = False
+        self.tried = ""
+        self.refusal = None
+        self.errno = 0
+
+    def _forget_answer(self) -> None:
         self.lines.clear()
         self.chunks.clear()
         self.room = READ_LIMIT_BYTES
         self.body_cut = False
-        self.tls_line = self.certificates = b""
-        self.wants_certificate = False
         self.head = self.decoder = self.bad_status_line = self.undecodable = None
         self.body_begun = self.switched = self.was_sent = self.refused = False
         self.http_2_lines.clear()
-        self.tried = ""
-        self.refusal = None
-        self.errno = 0
 
     def _read_head(self) -> Head | None:
         """The head of the response; what follows the beginning of its body are trailers."""
@@ -404,9 +416,13 @@ class Transfer:
             elif is_certificate_request(said):
                 self.wants_certificate = True
 
-    def _note_request(self, *_addresses: Any) -> int:
-        self.was_sent = True
-        return _PROCEED
+    def _before_request(self, *_addresses: Any) -> int:
+        """Note that a request is sent, or refuse a certificate that does not name the host."""
+        config = self.config
+        if config.tls and config.verify and config.http_version is not HttpVersion.HTTP_3:
+            self.is_other_host = self._names_another_host()
+        self.was_sent = not self.is_other_host
+        return _PROCEED if self.was_sent else _STOP
 
     def _refuse_repeat(self, _fd: int, _purpose: int) -> int:
         """Refuse a further connection for a request that was sent, and got no answer at all."""
@@ -414,6 +430,18 @@ class Transfer:
             return _PROCEED
         self.refused = True
         return _STOP
+
+    def _is_other_host(self) -> bool:
+        config = self.config
+        if config.http_version is HttpVersion.HTTP_3 and config.tls and config.verify:
+            # Over QUIC the chain can only be read now, when the answer is there.
+            return self._names_another_host()
+        return self.is_other_host
+
+    def _names_another_host(self) -> bool:
+        names = read_alternative_names(next(iter(self._read_chain()), b""))
+        # What cannot be read here is left to libcurl's own judgement.
+        return names is not None and not names_host(names, self.host)
 
     def _open_socket(self, _purpose: int, peer: Any) -> Any:
         """Open a socket for libcurl, unless the egress rules refuse the address."""

@@ -1,15 +1,18 @@
 """Certificates: their facts, and the chain that a server presents."""
 
 import hashlib
+import ipaddress
 import os
+import socket
 import ssl
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from contract.evidence import Certificate
+from runners.net.tls.words import matches_name
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -24,11 +27,26 @@ def describe(chain: Iterable[bytes]) -> tuple[Certificate, ...]:
     return tuple(one for one in facts if one is not None)
 
 
-def days_to_expiry(chain: tuple[Certificate, ...], *, now: datetime) -> float | None:
-    """Days until the leaf expires; negative when it has. None: there is no leaf."""
-    if not chain:
-        return None
-    return (chain[0].not_after - now).total_seconds() / SECONDS_PER_DAY
+def find_first_to_expire(
+    chain: Sequence[Certificate], *, root_subjects: Collection[str]
+) -> Certificate | None:
+    """The certificate that ends the chain's validity. None: the chain is empty.
+
+    Only those count that lead from the leaf to a trusted root: servers also send roots, and
+    certificates for clients that do not have the root yet, which may expire without harm.
+    """
+    needed = list(chain[:1])
+    while needed and needed[-1].issuer not in root_subjects:
+        issuer = next((one for one in chain if one.subject == needed[-1].issuer), None)
+        if issuer is None or issuer in needed or issuer.subject == issuer.issuer:
+            break
+        needed.append(issuer)
+    return min(needed, key=lambda one: one.not_after, default=None)
+
+
+def days_to_expiry(certificate: Certificate, *, now: datetime) -> float:
+    """Days until the certificate expires; negative when it has."""
+    return (certificate.not_after - now).total_seconds() / SECONDS_PER_DAY
 
 
 @lru_cache(maxsize=CACHED_CERTIFICATES)
@@ -67,6 +85,52 @@ def _names(certificate: "x509.Certificate") -> tuple[str, ...]:
         return ()
     kinds = (x509.DNSName, x509.IPAddress)
     return tuple(str(name.value) for name in extension.value if isinstance(name, kinds))
+
+
+def names_host(alternative_names: Iterable[tuple[str, str]], host: str) -> bool:
+    """Whether a certificate with these subject alternative names is the host's.
+
+    It decides for both TLS libraries, because they differ: libcurl takes a common name where there
+    is no other, and OpenSSL no wildcard for a label with an underscore. Kinds of names are those
+    of Python's `getpeercert`.
+    """
+    address = _read_address(host)
+    if address is None:
+        return matches_name({name for kind, name in alternative_names if kind == "DNS"}, host)
+    known = (_read_address(name) for kind, name in alternative_names if kind == "IP Address")
+    return address in known
+
+
+@lru_cache(maxsize=CACHED_CERTIFICATES)
+def read_alternative_names(der: bytes) -> tuple[tuple[str, str], ...] | None:
+    """The subject alternative names of a certificate, as for `names_host`. None: it is unreadable.
+
+    Cached for the reason of `read_der`.
+    """
+    from cryptography import x509  # noqa: PLC0415 - as above
+
+    try:
+        names = (
+            x509.load_der_x509_certificate(der)
+            .extensions.get_extension_for_class(x509.SubjectAlternativeName)
+            .value
+        )
+    except x509.ExtensionNotFound:
+        return ()
+    except (x509.DuplicateExtension, ValueError):
+        return None
+    return (
+        *(("DNS", name) for name in names.get_values_for_type(x509.DNSName)),
+        *(("IP Address", str(one)) for one in names.get_values_for_type(x509.IPAddress)),
+    )
+
+
+def _read_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host.partition("%")[0])
+    with suppress(OSError):  # 127.1 and 0x7f000001 are addresses to libcurl and browsers
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    return None
 
 
 def load_identity(context: ssl.SSLContext, pem: bytes, passphrase: str = "") -> None:
@@ -108,6 +172,28 @@ def is_certificate_message(message: bytes) -> bool:
 def is_certificate_request(message: bytes) -> bool:
     """Whether this is the server's request for a client certificate."""
     return len(message) > _HEAD_BYTES and message[0] == _CERTIFICATE_REQUEST
+
+
+_RECORD_HEAD_BYTES: Final = 5
+_ENCRYPTED_RECORD: Final = 23
+_SEAL_BYTES: Final = 17
+"""By how much encryption lengthens a record: the content type and the tag."""
+
+
+def answers_certificate_request(sent: bytes, *, cipher: str) -> bool:
+    """Whether the records that a TLS 1.3 client sent answer a request for a certificate.
+
+    The request itself comes encrypted; its answer is a Certificate message before Finished, even
+    without a certificate (RFC 8446, 4.4.2).
+    """
+    finished_bytes = _HEAD_BYTES + (48 if cipher.endswith("SHA384") else 32)
+    at = encrypted_bytes = 0
+    while at < len(sent):
+        length = int.from_bytes(sent[at + 3 : at + _RECORD_HEAD_BYTES], "big")
+        if sent[at] == _ENCRYPTED_RECORD:
+            encrypted_bytes += length - _SEAL_BYTES
+        at += _RECORD_HEAD_BYTES + length
+    return encrypted_bytes > finished_bytes
 
 
 def read_chain(message: bytes) -> tuple[bytes, ...]:

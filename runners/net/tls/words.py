@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -31,16 +31,24 @@ _REASONS: Final = {
     25: "its chain is longer than a certificate authority allows",
     26: "it is not meant for servers",
     28: "its root rejects it",
+    32: "a certificate of its chain may not sign others",
+    34: "a certificate of its chain has a critical extension that is not known",
+    47: "a certificate authority of its chain may not sign for one of its names",
+    48: "a certificate authority of its chain is forbidden to sign for one of its names",
     66: "its key is too weak",
     67: "a certificate authority's key of its chain is too weak",
     68: "a signature of its chain is made by a weak algorithm",
+    79: "a certificate of its chain is no certificate authority",
 }
 """OpenSSL's verify results, as the end of `the certificate of X cannot be trusted: …`."""
 
 _NO_TLS: Final = "it does not speak TLS on this port"
 _CLOSED: Final = "it closed the connection"
 _VERSION: Final = "it accepts neither TLS 1.2 nor TLS 1.3, and older versions are not offered"
-_WANTS_CERTIFICATE: Final = "it wants a client certificate, and none was shown"
+WANTS_CERTIFICATE: Final = "it wants a client certificate, and none was shown"
+CLOSED_FOR_CERTIFICATE: Final = (
+    "it asked for a client certificate, and closed the connection instead of an answer"
+)
 _BAD_CERTIFICATE: Final = "it does not accept the client certificate"
 _HANDSHAKE: Final[Sequence[tuple[str, str]]] = (
     ("wrong version number", _NO_TLS),
@@ -54,7 +62,7 @@ _HANDSHAKE: Final[Sequence[tuple[str, str]]] = (
     ("alert protocol version", _VERSION),
     ("unsupported protocol", _VERSION),
     ("version too low", _VERSION),
-    ("certificate required", _WANTS_CERTIFICATE),
+    ("certificate required", WANTS_CERTIFICATE),
     ("alert bad certificate", _BAD_CERTIFICATE),
     ("alert unsupported certificate", _BAD_CERTIFICATE),
     ("alert certificate", _BAD_CERTIFICATE),
@@ -74,7 +82,10 @@ _HANDSHAKE: Final[Sequence[tuple[str, str]]] = (
 )
 """A part of OpenSSL's message, and its meaning as the end of `X did not agree on TLS: …`."""
 
-_NOISE: Final = re.compile(r"^.*error:[0-9A-F]+:[^:]*:[^:]*:|, errno \d+$")
+_NOISE: Final = re.compile(
+    r"^.*error:[0-9A-F]+:[^:]*:[^:]*:|^SSL certificate problem: |, errno \d+$| \(_ssl\.c:\d+\)$"
+)
+"""What libcurl and Python put around OpenSSL's words."""
 
 
 def handshake_fault(words: str) -> str:
@@ -83,8 +94,12 @@ def handshake_fault(words: str) -> str:
     for piece, meaning in _HANDSHAKE:
         if piece in plain:
             return meaning
-    rest = _NOISE.sub("", words).replace("_", " ").strip(" .")[:SHOWN_CHARS]
+    rest = _strip_noise(words).replace("_", " ").strip(" .")[:SHOWN_CHARS]
     return (rest.lower() if rest.isupper() else rest) or "no reason given"
+
+
+def _strip_noise(words: str) -> str:
+    return _NOISE.sub("", words)
 
 
 def certificate_fault(
@@ -94,8 +109,9 @@ def certificate_fault(
 
     `words` are the message for codes that are not listed here.
     """
+    rest = _REASONS.get(code) or _strip_noise(words) or f"OpenSSL reports {code}"
     if not chain:
-        return _REASONS.get(code) or words or f"OpenSSL reports {code}"
+        return rest
     leaf = chain[0]
     # A certificate of another host often has an unknown issuer too: the name says more, and libcurl
     # checks it first.
@@ -105,7 +121,7 @@ def certificate_fault(
         return f"it expired on {leaf.not_after:%Y-%m-%d %H:%M} UTC"
     if code == _NOT_YET_VALID and leaf.not_before > now:
         return f"it is valid from {leaf.not_before:%Y-%m-%d %H:%M} UTC only"
-    return _explain_issuer(code, chain) or _REASONS.get(code) or words or f"OpenSSL reports {code}"
+    return _explain_issuer(code, chain) or rest
 
 
 def _explain_issuer(code: int, chain: Sequence[Certificate]) -> str | None:
@@ -124,25 +140,34 @@ def _explain_issuer(code: int, chain: Sequence[Certificate]) -> str | None:
 
 
 def _describe_wrong_host(leaf: Certificate, host: str) -> str:
-    names = ", ".join(leaf.names[:SHOWN_NAMES]) or "no host at all"
+    own = "is self-signed and " if leaf.subject == leaf.issuer else ""
+    if not leaf.names:
+        return (
+            f"it {own}names no host as a subject alternative name; its subject "
+            f"{leaf.subject[:SHOWN_CHARS]} does not count, as in browsers"
+        )
+    names = ", ".join(leaf.names[:SHOWN_NAMES])
     more = len(leaf.names) - SHOWN_NAMES
     rest = f" and {more} more" if more > 0 else ""
-    own = "is self-signed and " if leaf.subject == leaf.issuer else ""
     return f"it {own}does not speak for {_render(host)} but for {names}{rest}"
 
 
 def _is_valid_for(leaf: Certificate, host: str) -> bool:
-    names = {name.lower() for name in leaf.names}
     address = _address(host)
-    if address is not None:
-        return str(address) in names
+    return matches_name(leaf.names, host) if address is None else str(address) in leaf.names
+
+
+def matches_name(names: Collection[str], host: str) -> bool:
+    """Whether one of the DNS names is the host's; `*` is a whole first label (RFC 9525, 6.3)."""
+    known = {name.lower() for name in names}
     wanted = host.lower().rstrip(".")
-    return wanted in names or f"*.{wanted.partition('.')[2]}" in names
+    parent = wanted.partition(".")[2]
+    return wanted in known or ("." in parent and f"*.{parent}" in known)
 
 
 def _render(host: str) -> str:
     address = _address(host)
-    return host if address is None else f"the address {address}"
+    return host.rstrip(".") if address is None else f"the address {address}"
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from runners.net.http.tls import NoRootsError, system_bundle
+from runners.net.tls.ca_roots import NoRootsError, system_bundle
 from runners.scripting.trust.nss_database import UNUSABLE
 from sandbox.workspace import ROOTS, SHARED_MEMORY, Workspace, temporary_folder
 

@@ -117,7 +117,7 @@ BAD: list[tuple[str, Callable[[trustme.CA], ssl.SSLContext], str]] = [
         "it does not speak for the address 127.0.0.1 but for shop.example, *.shop.example",
     ),
     ("unknown issuer", lambda _: certificates.good(trustme.CA()), "its issuer OU=Testing CA"),
-    ("self-signed", lambda _: certificates.self_signed(), "it is self-signed and does not speak"),
+    ("self-signed", lambda _: certificates.self_signed(), "it is self-signed and names no host"),
 ]
 
 

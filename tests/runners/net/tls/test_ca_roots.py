@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import trustme
 
-from runners.net.http.tls import CaRoots, system_bundle
+from runners.net.tls.ca_roots import CaRoots, system_bundle
 
 HOLD = """
 import sys
-from runners.net.http.tls import CaRoots
+from runners.net.tls.ca_roots import CaRoots
 roots = CaRoots(extra_ca_pem=sys.argv[1].encode())
 print(len(open(roots.path).read()), flush=True)
 sys.stdin.read()
