@@ -30,7 +30,7 @@ def hop_timings(hop: HopRequest, seen: TransferResult, *, proxied: bool) -> HopT
     """When the phases of this request ended."""
     return HopTimings(
         seen.times,
-        resolves=proxied or not hop.origin.is_literal,
+        resolves=proxied or (hop.address is None and not hop.origin.is_literal),
         answered=seen.head is not None,
         encrypted=hop.origin.scheme == "https",
         timed_out=seen.ended.code == pycurl.E_OPERATION_TIMEDOUT,

@@ -205,7 +205,8 @@ def _headers(answer: HttpResponse) -> Fact:
 
 
 def _text(answer: HttpResponse, kind: ContentType) -> Fact:
-    return Text(decode_body(answer.body, kind.charset), empty_because="the body is empty")
+    read_bytes = answer.body_bytes if answer.body_cut else None
+    return Text(decode_body(answer.body, kind.charset), "the body is empty", read_bytes)
 
 
 def _json(answer: HttpResponse, kind: ContentType) -> Fact:
