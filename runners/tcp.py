@@ -20,7 +20,7 @@ from contract.result import CheckFailed, Failure, LogLine, ReadingEnd, TcpEviden
 from contract.targets import ascii_host
 from runners.net.sockets import connect, map_connect_errors, render, strip_brackets
 from runners.net.tls.channel import TlsChannel
-from runners.runner import Fact, Number, Observation, RunContext, Text
+from runners.runner import Number, Observation, RunContext, Text, connection_facts
 from runners.timing import in_ms, ms_since, probe_within
 from runners.tools import resolve_allowed
 
@@ -260,12 +260,15 @@ class _Probe:
     def build_observation(self, failure: Failure | None) -> Observation:
         """What was observed, complete or not."""
         connect_ms = self._took_ms.get("tcp")
-        facts: dict[Source, Fact] = {}
+        tls = None if self._tls is None else self._tls.facts()
+        facts = connection_facts(tls, self._address)
         if connect_ms is not None:
             facts[Source.RESPONSE_TIME] = Number(connect_ms)
         if self._answer is not None:
             text = self._answer.text
-            facts[Source.RESPONSE_DATA] = Text(text, None if text else self._explain_silence())
+            read_bytes = LIMIT_BYTES if self._answer.is_full else None
+            silence = None if text else self._explain_silence()
+            facts[Source.RESPONSE_DATA] = Text(text, silence, read_bytes)
         return Observation(
             response_time_ms=connect_ms,
             timings=Timings(**self._took_ms, total=self._total_ms()),
