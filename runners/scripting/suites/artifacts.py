@@ -113,6 +113,8 @@ _SITE: Final = "index.html"
 """The page of a folder whose files refer to each other."""
 _NO_REPORT: Final = frozenset({".last-run.json"})
 """Files that the test runner itself keeps for its next run."""
+_UTF8: Final = re.compile(r"[^\ud800-\udfff]+")
+"""Matches names that an archive can have; Python reads other bytes as surrogates."""
 _COMPRESSED: Final = frozenset({".zip", ".gz", ".webm", ".png", ".jpg", ".jpeg"})
 
 
@@ -138,26 +140,24 @@ def collect_reports(facts: SuiteEvents, project: Project, names: FileNames) -> C
     )
 
 
-def _find_reports(facts: SuiteEvents, project: Project) -> Iterator[Path]:
+def _find_reports(facts: SuiteEvents, project: Project) -> set[Path]:
     """Find all regular files of the run that its reporters wrote, or put into a folder."""
-    found = dict.fromkeys(
-        path
-        for named in facts.written
-        for path in ([Path(named)] if not _is_folder(named) else _walk(named))
-    )
-    for path in itertools.islice(found, _MOST_REPORT_FILES):
+    root, found = project.root.resolve(), set[Path]()
+    named = itertools.chain.from_iterable(_list_files(path, root) for path in facts.written)
+    for path in itertools.islice(named, _MOST_REPORT_FILES):
         own = None if path.name in _NO_REPORT else _find_own_file(path, project)
-        if own is not None and own.is_relative_to(project.root.resolve()):
-            yield own
+        if own is not None and own.is_relative_to(root) and _UTF8.fullmatch(str(own)):
+            found.add(own)
+    return found
 
 
-def _is_folder(named: str) -> bool:
-    return "\0" not in named and os.path.isdir(named)  # noqa: PTH112 - of such names a Path raises
-
-
-def _walk(folder: str) -> Iterator[Path]:
-    for inner, _, files in os.walk(folder):
-        yield from (Path(inner) / name for name in files)
+def _list_files(named: str, root: Path) -> Iterator[Path]:
+    """List the files of a folder within the suite, or the file itself."""
+    if not os.path.isdir(named):  # noqa: PTH112 - of some names a Path raises
+        yield Path(named)
+    elif Path(named).resolve().is_relative_to(root):
+        for inner, _, files in os.walk(named):
+            yield from (Path(inner) / name for name in files)
 
 
 def _group_reports(files: list[Path], root: Path) -> dict[Path, list[Path]]:

@@ -268,3 +268,17 @@ def test_a_file_that_would_be_called_like_a_folder_of_the_run_gets_another_name(
     book = facts(left(project, "ü/home"), left(project, "-/suite"))
     assert names(book, project) == ["home-2", "suite-2"]
     assert list(home.iterdir()) == []
+
+
+def test_only_folders_of_the_suite_are_looked_through(project: Project) -> None:
+    book = wrote(project, "site/index.html", "site/app.js")
+    book.written = ["/", "/proc", str(project.root / "site"), str(project.root / "site")]
+    assert reports(book, project) == ["site.zip"]
+
+
+def test_a_name_that_no_archive_can_have_is_left_off(project: Project) -> None:
+    wrote(project, "site/index.html", "site/app.js")
+    (project.root / os.fsdecode(b"site/\xff.js")).write_text("x")
+    book = SuiteEvents()
+    book.written = [str(project.root / "site")]
+    assert reports(book, project) == ["site.zip"]
