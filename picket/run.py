@@ -54,6 +54,8 @@ from runners.scripting.suites import bundle_archive
 from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleError
 from runners.scripting.suites.resources import SuiteOptions
 from runners.tools import Tools, open_tools
+from sandbox.spawn import can_have_own_users
+from sandbox.users import find_impassable_parent
 from sandbox.workspace import RunFile, Workspace, temporary_folder
 
 _HERE: Final = "here"
@@ -395,9 +397,34 @@ def pack_suite(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Suite
         except OSError as problem:
             name = problem.filename or folder
             raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
-        proxies = read_proxies(environ)
-        packages = place / "packages"
-        yield SuiteOptions(bundles=suite, packages=packages, environment=proxies), suite.sha256
+        options = SuiteOptions(
+            bundles=suite,
+            packages=packages_folder(environ) or place / "packages",
+            environment=read_proxies(environ),
+            is_short_lived=True,
+        )
+        yield options, suite.sha256
+
+
+_SYSTEM_CACHE: Final = "/var/cache"
+
+
+def packages_folder(environ: Mapping[str, str]) -> Path | None:
+    """Make the folder in which packages are kept for the next run. None: there can be none.
+
+    The users that suites run as have to enter it, so root's home usually cannot have it.
+    """
+    own = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - a user without a home is no error
+    for cache in (own, *([_SYSTEM_CACHE] if can_have_own_users() else [])):
+        folder = Path(cache) / "picket/packages"
+        try:
+            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError:
+            continue
+        is_entered = not can_have_own_users() or find_impassable_parent(folder / "one") is None
+        if is_entered and os.access(folder, os.W_OK):
+            return folder
+    return None
 
 
 def read_proxies(environ: Mapping[str, str]) -> dict[str, str]:

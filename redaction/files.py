@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from contract.result import Artifact
+from contract.result import Artifact, ArtifactKind
 from contract.wire import UnreadableMessageError, Wire, decode, encode
 from redaction.clean import FileVerdict, VerdictMessage, Withheld
 from redaction.policy import SENSITIVE_HEADERS
@@ -72,7 +72,7 @@ async def clean_in_child(  # noqa: PLR0913 - of one run
 
     A file that there was no time for, and one that broke the process, is withheld.
     """
-    indexes = sorted(range(len(files)), key=lambda at: files[at].artifact.kind in PICTURES)
+    indexes = sorted(range(len(files)), key=lambda at: _turn(files[at].artifact.kind))
     ordered = [files[at] for at in indexes]
     secrets = tuple(secrets)
     seen = set(secrets if in_sight is None else in_sight)
@@ -86,6 +86,11 @@ async def clean_in_child(  # noqa: PLR0913 - of one run
     )
     verdicts = dict(zip(indexes, await _verdicts(ordered, order), strict=True))
     return tuple(verdicts[at] for at in range(len(files)))
+
+
+def _turn(kind: ArtifactKind) -> int:
+    """Traces come first, as they tell what pictures show, and pictures last."""
+    return 0 if kind == "trace" else 2 if kind in PICTURES else 1
 
 
 def _order_file(file: RunFile) -> OrderedFile:

@@ -55,13 +55,15 @@ def hide_in_file(  # noqa: PLR0913 - of one file
     out_of_sight: tuple[str, ...] = (),
     bounds: Bounds = _USUAL,
     header_names: frozenset[str] = SENSITIVE_HEADERS,
+    withholds_pictures: bool = False,
 ) -> HiddenFile:
     """Hide secrets in the file itself; the file as it is now, and how many there were.
 
     `typed`: those of the secrets that were typed letter by letter. `out_of_sight`: those that no
     script of the run was given, so that pictures have no masks for them.
     `header_names`: of headers whose values are secret whatever they are, in lower case; they go
-    without any secret as well.
+    without any secret as well. `withholds_pictures`: whether pictures in it are left out, unless
+    they are those of a trace.
 
     Raises:
         UnsearchableFileError: a secret could be in it and not be found.
@@ -73,7 +75,13 @@ def hide_in_file(  # noqa: PLR0913 - of one file
         if secrets:
             _check_searchable(file, source)
         cleaner = Cleaner(folder=file.path.parent, bounds=bounds)
-        search = Search(secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names)
+        search = Search(
+            secrets,
+            typed=typed,
+            out_of_sight=out_of_sight,
+            header_names=header_names,
+            withholds_pictures=withholds_pictures,
+        )
         count = _replace(file, source, cleaner, search)
     left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
     shows = (cleaner.shows_secret, cleaner.shows_found)
@@ -178,6 +186,11 @@ class _RunPages:
             return _NOTHING_TELLS
         return None
 
+    def withholds_others(self, *, was_in_sight: bool) -> bool:
+        """Whether pictures in other files than traces are left out; they have no masks."""
+        unmasked = ScreenshotReview.UNREVIEWED
+        return self.withhold_picture(unmasked, was_in_sight=was_in_sight) is not None
+
     def updated(self, artifact: Artifact, verdict: FileVerdict) -> "_RunPages":
         """Add what one more file shows."""
         if isinstance(verdict, Withheld):
@@ -206,24 +219,31 @@ def main() -> None:
             typed=order.typed,
             out_of_sight=order.out_of_sight,
             header_names=frozenset(order.header_names),
+            withholds_pictures=pages.withholds_others(was_in_sight=was_in_sight),
         )
         pages = pages.updated(file.artifact, verdict)
         sys.stdout.buffer.write(encode(VerdictMessage(verdict=verdict)) + b"\n")
         sys.stdout.buffer.flush()
 
 
-def clean_and_scan(
+def clean_and_scan(  # noqa: PLR0913 - of one file
     file: RunFile,
     secrets: tuple[str, ...],
     *,
     typed: tuple[str, ...] = (),
     out_of_sight: tuple[str, ...] = (),
     header_names: frozenset[str] = SENSITIVE_HEADERS,
+    withholds_pictures: bool = False,
 ) -> FileVerdict:
     """Hide a file's secrets, then scan it with the independent search; it blocks."""
     try:
         hidden = hide_in_file(
-            file, secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names
+            file,
+            secrets,
+            typed=typed,
+            out_of_sight=out_of_sight,
+            header_names=header_names,
+            withholds_pictures=withholds_pictures,
         )
         give_back_memory()  # expressions of 40 secrets had 50 MB, and the scan has its own
         leaks = scan_file(hidden.file.path, with_certain_prefixes(secrets, typed))

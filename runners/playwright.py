@@ -8,7 +8,7 @@ from typing import Final
 
 from contract.checks import PlaywrightSpec
 from contract.evidence import PlaywrightEvidence
-from contract.result import Artifact, CheckFailed, Failure, Timings
+from contract.result import Artifact, CheckFailed, Failure, LogLine, Timings
 from redaction.policy import secret_names
 from runners.runner import Observation, RunContext
 from runners.scripting.harness import Harness
@@ -22,7 +22,11 @@ from runners.scripting.playwright.chromium import (
 from runners.scripting.playwright.outputs import FileNames
 from runners.scripting.playwright.reporter import LostLaunch
 from runners.scripting.proxy.run_proxy import RunProxy, build_proxy_settings, open_run_proxy
-from runners.scripting.suites.artifacts import collect_attachments, write_report
+from runners.scripting.suites.artifacts import (
+    collect_attachments,
+    collect_reports,
+    write_report,
+)
 from runners.scripting.suites.install import (
     LIMIT_S,
     InstallRequest,
@@ -33,7 +37,14 @@ from runners.scripting.suites.install import (
 from runners.scripting.suites.project import Project, open_project
 from runners.scripting.suites.reporter import SuiteEvents
 from runners.scripting.suites.resources import Suites
-from runners.scripting.suites.run import LIMITS, Browser, SuiteRun, list_warnings, run_suite
+from runners.scripting.suites.run import (
+    LIMITS,
+    Browser,
+    SuiteRun,
+    describe_settings,
+    list_warnings,
+    run_suite,
+)
 from runners.scripting.suites.verdict import find_failure
 from runners.scripting.trust.roots import Roots
 from runners.timing import time_limit
@@ -158,7 +169,9 @@ class _Run:
                 packages=self._harness.require_suites().packages,
             )
             facts, ended = await run_suite(self._harness.sandbox, run)
-            self._log.add(ended.log, since_ms=started_ms)
+            settings = describe_settings(facts.defaults)
+            lines = (LogLine(after_ms=0, level="INFO", message=settings), *ended.log)
+            self._log.add(lines, since_ms=started_ms)
             for notice in () if gate is None else gate.notes:
                 self._log.note(notice, level="WARN")
         lost = facts.lost_launch
@@ -203,14 +216,14 @@ class _Run:
     async def _keep(self, project: Project, facts: SuiteEvents, ended: ProgramExit) -> None:
         self._took_ms = round(ended.took_s * 1000, 1)
         self._evidence = facts.evidence(node_version=project.runtime.node_version)
-        found, notices = await asyncio.to_thread(
-            collect_attachments, facts, project, FileNames.of(self._ctx)
-        )
-        self._log.add(notices, since_ms=self._log.now_ms())
+        names = FileNames.of(self._ctx)
+        left = await asyncio.to_thread(collect_attachments, facts, project, names)
+        reports = await asyncio.to_thread(collect_reports, facts, project, names)
+        self._log.add((*left.notices, *reports.notices), since_ms=self._log.now_ms())
         report = await asyncio.to_thread(
-            write_report, project.workspace, self._evidence, took_ms=self._took_ms
+            write_report, project, facts, self._evidence, left.names, took_ms=self._took_ms
         )
-        self._artifacts = (report, *found)
+        self._artifacts = (report, *left.artifacts, *reports.artifacts)
 
     def _variables(self) -> dict[str, str]:
         return filter_variables({one.key: one.value for one in self._ctx.variables})

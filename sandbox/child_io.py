@@ -3,8 +3,9 @@
 import asyncio
 import fcntl
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from contract.result import LogLine
 from redaction.policy import CUT_SIGN
@@ -22,65 +23,116 @@ _HALF: Final = "\N{REPLACEMENT CHARACTER}"
 """The character that stands for a UTF-8 sequence that was cut."""
 _LINE_COST_BYTES: Final = 32
 """The bytes that a line counts in addition to its text: a million empty lines are a large log."""
-_CUT: Final = "The log is cut here: it reached its limit of {limit} bytes."
+_LEFT_OUT: Final = "{lines} left out here: the log has a limit of {limit} bytes."
+
+
+class _Line(NamedTuple):
+    """A line as it came, cut to what is kept of it."""
+
+    level: Level
+    after_ms: float
+    text: bytes
+    is_cut: bool
+
+    @property
+    def cost_bytes(self) -> int:
+        return len(self.text) + _LINE_COST_BYTES
+
+    def decode(self) -> LogLine:
+        message = self.text.removesuffix(b"\r").decode(errors="replace")
+        if self.is_cut:
+            message = f"{message.rstrip(_HALF)}{CUT_SIGN}"
+        return LogLine(after_ms=self.after_ms, level=self.level, message=message)
 
 
 class Log:
-    """Collects the lines of stdout and stderr in the order in which they come."""
+    """Collects the lines of stdout and stderr in the order in which they come.
+
+    Of a log that is too long, the beginning and the end are kept, each to half of the limit.
+    """
 
     def __init__(self, limit_bytes: int, *, now_ms: Callable[[], float]) -> None:
         self._limit_bytes = limit_bytes
-        self._left_bytes = limit_bytes
+        self._half_bytes = limit_bytes // 2
         self._now_ms = now_ms
         """Milliseconds since the program started."""
         self._open: dict[Level, bytes] = {"INFO": b"", "ERROR": b""}
-        self._lines: list[LogLine] = []
         self._skipping: set[Level] = set()
         """Streams whose current line was too long; the rest of that line is skipped."""
+        self._head: list[_Line] = []
+        self._head_left_bytes: int | None = self._half_bytes
+        """None: a line did not fit into the head any more, and it is complete."""
+        self._tail: deque[_Line] = deque()
+        self._tail_bytes = 0
+        self._left_out = 0
 
     def take(self, level: Level, data: bytes) -> None:
         """Add data; an unfinished last line is kept until its end comes."""
-        if self._left_bytes <= 0:
-            return
         *whole, rest = (self._open[level] + data).split(b"\n")
-        for line in whole:
-            self._end(level, line)
+        if whole and level in self._skipping:
+            self._skipping.remove(level)
+            whole.pop(0)
+        self._add(level, whole)
         if len(rest) > LINE_BYTES and level not in self._skipping:
-            self._add(level, rest)
+            self._add(level, [rest])
             self._skipping.add(level)
         self._open[level] = b"" if level in self._skipping else rest
 
-    def _end(self, level: Level, line: bytes) -> None:
-        if level in self._skipping:
-            self._skipping.remove(level)
-        else:
-            self._add(level, line)
-
     def close(self, *, is_cut: bool = False) -> tuple[LogLine, ...]:
-        """All lines, with those that had no end.
+        """All kept lines, with those that had no end.
 
         `is_cut`: whether the program was ended from outside, perhaps within such a line.
         """
         for level, rest in self._open.items():
             if rest:
-                self._add(level, rest, is_cut=is_cut)
+                self._add(level, [rest], is_cut=is_cut)
                 self._open[level] = b""
-        return tuple(self._lines)
+        head, tail = ([line.decode() for line in part] for part in (self._head, self._tail))
+        return (*head, *self._describe_left_out(), *tail)
 
-    def _add(self, level: Level, line: bytes, *, is_cut: bool = False) -> None:
-        if self._left_bytes <= 0:
-            return
-        most_bytes = min(self._left_bytes, LINE_BYTES)
-        kept = line[:most_bytes].removesuffix(b"\r").decode(errors="replace")
-        if is_cut or len(line) > most_bytes:
-            kept = f"{kept.rstrip(_HALF)}{CUT_SIGN}"
-        self._append(level, kept)
-        self._left_bytes -= min(len(line), most_bytes) + _LINE_COST_BYTES
-        if self._left_bytes <= 0:
-            self._append("ERROR", _CUT.format(limit=self._limit_bytes))
+    def _add(self, level: Level, lines: list[bytes], *, is_cut: bool = False) -> None:
+        now_ms, at = self._now_ms(), 0
+        while at < len(lines) and self._head_left_bytes is not None:
+            line = self._cut(level, now_ms, lines[at], is_cut=is_cut)
+            if line.cost_bytes > self._head_left_bytes:
+                self._head_left_bytes = None
+            else:
+                self._head_left_bytes -= line.cost_bytes
+                self._head.append(line)
+                at += 1
+        self._add_to_tail(level, now_ms, lines[at:], is_cut=is_cut)
 
-    def _append(self, level: Level, message: str) -> None:
-        self._lines.append(LogLine(after_ms=self._now_ms(), level=level, message=message))
+    def _add_to_tail(
+        self, level: Level, now_ms: float, lines: list[bytes], *, is_cut: bool
+    ) -> None:
+        """Add lines from the last one back, so that a flood costs no more than what is kept."""
+        kept: list[_Line] = []
+        kept_bytes = 0
+        for text in reversed(lines):
+            line = self._cut(level, now_ms, text, is_cut=is_cut)
+            if kept_bytes + line.cost_bytes > self._half_bytes:
+                break
+            kept_bytes += line.cost_bytes
+            kept.append(line)
+        is_flood = len(kept) < len(lines)
+        while self._tail and (is_flood or self._tail_bytes + kept_bytes > self._half_bytes):
+            line = self._tail.popleft()
+            self._tail_bytes -= line.cost_bytes
+            self._left_out += 1
+        self._left_out += len(lines) - len(kept)
+        self._tail.extend(reversed(kept))
+        self._tail_bytes += kept_bytes
+
+    def _cut(self, level: Level, now_ms: float, text: bytes, *, is_cut: bool) -> _Line:
+        most_bytes = max(0, min(LINE_BYTES, self._half_bytes - _LINE_COST_BYTES))
+        return _Line(level, now_ms, text[:most_bytes], is_cut or len(text) > most_bytes)
+
+    def _describe_left_out(self) -> Iterator[LogLine]:
+        if self._left_out:
+            lines = "1 line is" if self._left_out == 1 else f"{self._left_out} lines are"
+            message = _LEFT_OUT.format(lines=lines, limit=self._limit_bytes)
+            after_ms = self._tail[0].after_ms
+            yield LogLine(after_ms=after_ms, level="WARN", message=message)
 
 
 class Facts:

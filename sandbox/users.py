@@ -2,6 +2,10 @@
 
 What is in a run's folder belongs to its user while it runs; afterwards the folder is closed. The
 folder itself stays the agent's, so no subfolder can be replaced by a link between two steps.
+
+Each user in use has two locks. One is a file in /run, for the agents that share it. The other is a
+byte of the file of the PID namespace: agents that see each other's processes, and could kill them,
+see it whatever folders they share (two containers with `--pid=container:…`).
 """
 
 import contextlib
@@ -12,9 +16,11 @@ import pwd
 import secrets
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -31,7 +37,7 @@ _LOCKS: Final = "picket-slots"
 
 
 class SlotUsers:
-    """Lends each run a user; a lock file per id keeps the agents of one machine apart."""
+    """Lends each run a user; locks per id keep the agents of one machine apart."""
 
     def __init__(self, locks: Path | None = None) -> None:
         """`locks`: a private folder for the lock files. None: the one that all agents here share.
@@ -40,8 +46,8 @@ class SlotUsers:
             OSError: locks cannot be kept.
         """
         self._locks = _lock_folder() if locks is None else locks
-        self._lent: dict[int, int] = {}
-        """The descriptor of the lock file of each lent id."""
+        self._lent: dict[int, ExitStack] = {}
+        """What closes the locks of each lent id."""
 
     def borrow(self) -> int:
         """Lock a user that no process runs as; nobody else gets it until it is given back.
@@ -59,19 +65,50 @@ class SlotUsers:
         """Lock an id; return whether no other agent holds it."""
         if uid in self._lent:
             return False
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(self._locks / str(uid), flags, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        self._lent[uid] = descriptor
+        with ExitStack() as locks:
+            if not (_lock_file(self._locks / str(uid), locks) and _lock_in_namespace(uid, locks)):
+                return False
+            self._lent[uid] = locks.pop_all()
         return True
 
     def give_back(self, uid: int) -> None:
         """Unlock an id."""
-        os.close(self._lent.pop(uid))
+        self._lent.pop(uid).close()
+
+
+def _lock_file(path: Path, locks: ExitStack) -> bool:
+    """Lock a file until `locks` are closed; return whether nobody else has locked it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    locks.callback(os.close, descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+_NAMESPACE: Final = "/proc/self/ns/pid"
+_LOCK: Final = struct.Struct("hhqqi4x")
+"""`struct flock`: type, whence, start, length, pid."""
+
+
+def _lock_in_namespace(uid: int, locks: ExitStack) -> bool:
+    """Lock an id in our PID namespace until `locks` are closed; return whether nobody else has it.
+
+    The namespace's file can only be read, so a lock is a read lock that nobody shares.
+    """
+    descriptor = os.open(_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
+    locks.callback(os.close, descriptor)
+    ours = _LOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, uid, 1, 0)
+    alone = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, uid, 1, 0)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, ours)
+        # Two agents that lock an id in the same moment see each other, and neither gets it.
+        found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, alone)
+    except OSError:  # a kernel without such locks, as gVisor's: the lock files decide alone
+        return True
+    return bool(_LOCK.unpack(found)[0] == fcntl.F_UNLCK)
 
 
 def _lock_folder() -> Path:

@@ -29,6 +29,7 @@ from redaction.archives.search import (
     MemberCleaner,
     Search,
     TextCleaner,
+    select_picture_edits,
     split_blocks,
 )
 from redaction.archives.zip import ZipCleaning
@@ -105,7 +106,8 @@ class Cleaner:
             task.source.seek(0)
             search = search.with_found(headers.found)
         edits = self.edits(search, headers, depth=task.depth)
-        text = TextCleaner(search, edits, is_json=looks_like_json)
+        always = select_picture_edits(search) if looks_like_json else ()
+        text = TextCleaner(search, edits, always=always, is_json=looks_like_json)
         for piece in text.clean(pieces_of(task.source)):
             task.target.write(piece)
         if headers is not None and text.replacements:

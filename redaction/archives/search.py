@@ -10,7 +10,7 @@ from redaction.archives import compressed, headers
 from redaction.archives.headers import HeaderRedactor
 from redaction.archives.json_lines import Numbers
 from redaction.archives.limits import Budget
-from redaction.compiled import Pattern
+from redaction.compiled import Pattern, compile_re2
 from redaction.matcher import Span, begins_within
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS, select_usable, with_prefixes
 from redaction.replacer import RedactingStream, SecretPattern
@@ -43,6 +43,7 @@ class Search:
         typed: tuple[str, ...] = (),
         out_of_sight: tuple[str, ...] = (),
         header_names: frozenset[str] = SENSITIVE_HEADERS,
+        withholds_pictures: bool = False,
     ) -> None:
         self.secrets = secrets
         self.typed = typed
@@ -51,6 +52,8 @@ class Search:
         """Secrets that no script of the run was given."""
         self.header_names = header_names
         """Lower-case names of headers whose values are always secret."""
+        self.withholds_pictures = withholds_pictures
+        """Whether pictures that no trace tells of are left out, as they may show a secret."""
         self.numbers = Numbers(with_prefixes(secrets, typed))
         self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
         self.in_html = SplitTexts(secrets, HTML)
@@ -121,6 +124,7 @@ class Search:
             typed=self.typed,
             out_of_sight=self.out_of_sight,
             header_names=self.header_names,
+            withholds_pictures=self.withholds_pictures,
         )
 
     def hide_in_name(self, name: bytes) -> tuple[bytes, int]:
@@ -170,6 +174,21 @@ class TextCleaner:
             block, count = edit(block)
             total += count
         return block, total
+
+
+_PICTURE_BODY: Final = compile_re2(
+    rb'("(?:body|base64)"\s*:\s*")(?:iVBORw0KGg|/9j/|R0lGOD|GkXfo|UklGR)[A-Za-z0-9+/]*={0,2}'
+)
+"""An attachment of Playwright's JSON report that is a picture or a video."""
+
+
+def select_picture_edits(search: Search) -> tuple[Edit, ...]:
+    """Select what empties the pictures in a report that may show a secret."""
+    return (_empty_picture_bodies,) if search.withholds_pictures else ()
+
+
+def _empty_picture_bodies(block: bytes) -> tuple[bytes, int]:
+    return _PICTURE_BODY.subn(rb"\1", block)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from redaction.archives.search import (
     MemberCleaner,
     Search,
     TextCleaner,
+    select_picture_edits,
     split_blocks,
 )
 from redaction.archives.zip_format import (
@@ -95,6 +96,8 @@ class ZipCleaning:
         """Each member's format, by its name."""
         self._name_counts: Counter[str] = Counter()
         """How many members have this name once secrets are hidden in it."""
+        self._shows_pages = False
+        """Whether it is a trace, which tells what its pictures show."""
         self._replacements = 0
 
     def run(self) -> int:
@@ -104,6 +107,7 @@ class ZipCleaning:
             UnsearchableFileError: a secret could be in it and not be found.
         """
         members, comment = read_members(self._source, self._contents.budget.bounds)
+        self._shows_pages = any(member.name.endswith(PAGES) for member in members)
         for member in members:
             self._contents.budget.spend(member.size_bytes)
             self._read_headers(member)
@@ -211,7 +215,9 @@ class ZipCleaning:
         return name if number == 1 else f"{before}{hidden}-{number}{behind}"
 
     def _write_picture(self, member: Member, renamed: Member, search: Search) -> None:
-        if TextCleaner(search).needs_cleaning(self._decompress(member)):
+        if not self._shows_pages and search.withholds_pictures:
+            self._leave_out("picture or video that may show a secret")
+        elif TextCleaner(search).needs_cleaning(self._decompress(member)):
             self._leave_out("picture with a secret in its metadata")
         else:
             self._copy(member, renamed)
@@ -231,10 +237,12 @@ class ZipCleaning:
         headers = self._trace.headers if member_format.is_json else None
         edits = self._contents.edits(search, headers, depth=self._depth)
         always: tuple[Edit, ...] = ()
+        if member_format.is_json and not self._shows_pages:
+            always = select_picture_edits(search)
         if member_format.is_events:
-            edits, always = (), self._trace.edits(member.name, edits)
+            edits, always = (), (*always, *self._trace.edits(member.name, edits))
         elif member.name.endswith(LINKED):
-            always = (self._trace.names.update,)
+            always = (*always, self._trace.names.update)
         return TextCleaner(search, edits, always=always, is_json=member_format.is_json)
 
     def _write_held(self, member: Member, renamed: Member, text: CleanText) -> None:

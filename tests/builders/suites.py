@@ -110,6 +110,7 @@ def a_written_suite(place: Path, files: Mapping[str, str]) -> PlaywrightSpec:
         "playwright.config.js": "module.exports = { workers: 1, retries: 0, timeout: 0 };",
         **files,
     }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(content)
     pack(project, place / "bundle")
     return PlaywrightSpec(

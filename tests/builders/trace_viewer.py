@@ -29,15 +29,17 @@ async def viewed(trace: Path) -> Viewed:
         return await looked_at(url, "all")
 
 
-async def looked_at(url: str, *what: str) -> Viewed:
+async def looked_at(url: str, *what: str, enter: tuple[str, ...] = ()) -> Viewed:
     """What a browser shows at this address.
 
     `what`: "all", or "actions" and perhaps the address of a proxy for whatever it asks for.
+    `enter`: the command line that starts the browser in a network of its own.
     """
     runtimes = runtimes_here()
     runtime = runtimes.get(None)
     assert runtimes.browser is not None
     looking = await asyncio.create_subprocess_exec(
+        *enter,
         runtime.node,
         _LOOK,
         runtime.modules / "playwright-core",

@@ -4,7 +4,11 @@ import asyncio
 import json
 import re
 import signal
+import subprocess
 import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +22,8 @@ from tests.builders.scripts import runtimes_here
 from tests.builders.trace_viewer import looked_at
 from tests.servers.recording_proxy import RecordingProxy
 
+ONLY_LOOPBACK = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "viewer")
+"""Starts a command where there is no network but loopback."""
 SCRIPT = """
 const { expect, test } = require('@playwright/test');
 test('shows a page', async ({ page }) => {
@@ -59,27 +65,61 @@ async def test_the_printed_address_shows_the_actions_and_asks_nobody_else(
     runtime_id: str, tmp_path: Path
 ) -> None:
     trace = await a_trace(tmp_path, runtime_id)
-    viewer = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "picket", "trace", str(trace)), stdout=asyncio.subprocess.PIPE
-    )
-    assert viewer.stdout is not None
-    try:
-        printed = await until_printed(viewer.stdout, "Ctrl-C stops it")
-        url = re.search(r"http://127\.0\.0\.1:\d+/\S+trace=\S+", printed)
-        assert url is not None, printed
-        port = urlsplit(url[0]).port
+    async with a_viewer(trace) as (viewer, printed):
+        url = address(printed)
+        port = urlsplit(url).port
         assert f"ssh -L {port}:127.0.0.1:{port} " in printed
         async with RecordingProxy() as proxy:
-            seen = await looked_at(url[0], "actions", proxy.url)
+            seen = await looked_at(url, "actions", proxy.url)
             asked = {urlsplit(request.url).netloc for request in proxy.seen}
-        await nothing_is_shown_without_the_word(url[0])
-    finally:
-        viewer.send_signal(signal.SIGINT)
-        await viewer.wait()
+        await nothing_is_shown_without_the_word(url)
     assert viewer.returncode == 0
     assert seen.problems == []
     assert any("click" in action.lower() for action in seen.actions), seen.actions
     assert asked == {f"127.0.0.1:{port}"}
+
+
+@pytest.mark.timeout(300)
+async def test_the_printed_address_works_without_display_and_without_any_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not may_be_without_a_network():
+        pytest.skip("only root that may make network namespaces can be without a network")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    trace = await a_trace(tmp_path, next(iter(RUNTIMES)))
+    async with a_viewer(trace, enter=ONLY_LOOPBACK) as (viewer, printed):
+        there = ("nsenter", f"--net=/proc/{viewer.pid}/ns/net")
+        seen = await looked_at(address(printed), "actions", enter=there)
+    assert viewer.returncode == 0
+    assert seen.problems == []
+    assert any("click" in action.lower() for action in seen.actions), seen.actions
+
+
+def may_be_without_a_network() -> bool:
+    return not subprocess.run([*ONLY_LOOPBACK, "true"], capture_output=True, check=False).returncode
+
+
+@asynccontextmanager
+async def a_viewer(
+    trace: Path, *, enter: tuple[str, ...] = ()
+) -> AsyncIterator[tuple[Process, str]]:
+    """The command that is printed for a trace, and what it prints; it is stopped by Ctrl-C."""
+    viewer = await asyncio.create_subprocess_exec(
+        *(*enter, sys.executable, "-m", "picket", "trace", str(trace)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert viewer.stdout is not None
+    try:
+        yield viewer, await until_printed(viewer.stdout, "Ctrl-C stops it")
+    finally:
+        viewer.send_signal(signal.SIGINT)
+        await viewer.wait()
+
+
+def address(printed: str) -> str:
+    url = re.search(r"http://127\.0\.0\.1:\d+/\S+trace=\S+", printed)
+    assert url is not None, printed
+    return url[0]
 
 
 async def nothing_is_shown_without_the_word(url: str) -> None:

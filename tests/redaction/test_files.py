@@ -1,8 +1,10 @@
 """Files are made clean in a process of their own; what becomes of it costs the file alone."""
 
 import asyncio
+import json
 import os
 import time
+from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from redaction.files_child import clean_and_scan
 from redaction.result import Scrubber
 from sandbox.workspace import RunFile, ScreenshotReview, Workspace
 from tests.builders.agents import metrics
-from tests.builders.archives import PAGE, a_zip, lines
+from tests.builders.archives import PAGE, a_zip, lines, read_members
 from tests.builders.observations import an_outcome
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job, a_secret
@@ -201,6 +203,27 @@ async def test_no_picture_leaves_where_a_page_showed_a_secret_that_its_scripts_d
     ]
     verdicts = await clean_in_child(files, (SECRET, "known-to-all"), in_sight=("known-to-all",))
     assert [one.because for one in verdicts if isinstance(one, Withheld)] == [IT_SHOWED] * 3
+
+
+@pytest.mark.parametrize(("trace", "leaves"), [("quiet", True), ("shows", False), (None, False)])
+async def test_pictures_in_a_report_leave_as_those_without_masks_do(
+    tmp_path: Path, trace: str | None, *, leaves: bool
+) -> None:
+    body = b64encode(PNG).decode()
+    report = json.dumps({"attachments": [{"name": "page", "body": body}]}, indent=2).encode()
+    files = [
+        a_file(tmp_path, a_zip({"data/a.png": PNG, "report.json": report}), "report.zip", "file"),
+        a_file(tmp_path, report, "test-results.json", "report"),
+    ]
+    if trace is not None:
+        content = a_zip({"0-trace.trace": TRACE[trace], "resources/page@1-1.jpeg": PNG})
+        files.append(a_file(tmp_path, content, "trace.zip", "trace"))
+    verdicts = await clean_in_child(files, (SECRET,))
+    assert all(isinstance(one, Passed) for one in verdicts)
+    members = read_members(files[0].path.read_bytes())
+    assert ("data/a.png" in members) == leaves
+    for left in (members["report.json"], files[1].path.read_bytes()):
+        assert json.loads(left)["attachments"] == [{"name": "page", "body": body if leaves else ""}]
 
 
 def a_picture(folder: Path, review: ScreenshotReview) -> RunFile:

@@ -37,6 +37,10 @@ async def test_what_a_suite_leaves_open_is_as_documented_and_its_reporters_are_k
     ran = await seen(tmp_path, spec, timeout_s=LONG_S)
     assert ran.failure is None, said(ran)
     assert "The suite's own reporter saw that it passed." in said(ran)
+    assert said(ran)[said(ran).index("$ npx playwright test") + 1] == (
+        "Set for this run: trace: 'on', and what the project leaves open: workers: 4, "
+        "retries: 2, video: 'on-first-retry', screenshot: 'only-on-failure'."
+    )
     assert (told(ran).counts.passed, told(ran).counts.flaky) == (3, 1)
     kinds = [artifact.kind for artifact in ran.artifacts]
     # Of the try that failed a picture, of the second one a video of its page.

@@ -83,8 +83,26 @@ def test_a_log_is_never_longer_than_its_limit_and_its_notice(parts: list[bytes])
     for part in parts:
         taken.take("INFO", part)
     lines = taken.close()
-    assert sum(len(line.message) for line in lines) <= 500 + 70
-    assert sum("is cut here" in line.message for line in lines) <= 1
+    assert sum(len(line.message) for line in lines) <= 500 + 80
+    assert sum("left out here" in line.message for line in lines) <= 1
+
+
+@pytest.mark.parametrize("chunk_bytes", [7, 1000, 1_000_000])
+def test_a_log_that_is_too_long_keeps_its_beginning_and_its_end_and_counts_the_rest(
+    chunk_bytes: int,
+) -> None:
+    said = b"".join(b"%d\n" % number for number in range(5000))
+    taken = log(limit_bytes=2000)
+    for start in range(0, len(said), chunk_bytes):
+        taken.take("INFO", said[start : start + chunk_bytes])
+    lines = [line.message for line in taken.close()]
+    (at,) = (at for at, line in enumerate(lines) if "left out here" in line)
+    head, tail = [int(line) for line in lines[:at]], [int(line) for line in lines[at + 1 :]]
+    assert head == list(range(len(head)))
+    assert tail == list(range(5000 - len(tail), 5000))
+    assert min(len(head), len(tail)) >= 25
+    left_out = 5000 - len(head) - len(tail)
+    assert lines[at] == f"{left_out} lines are left out here: the log has a limit of 2000 bytes."
 
 
 def test_facts_come_one_by_one_however_they_are_written() -> None:

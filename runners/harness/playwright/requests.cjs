@@ -70,13 +70,20 @@ function told(fact, start) {
   if (fact.index < MOST_REQUESTS) report({ ...fact, total: ms(now() - start) });
 }
 
+/** What `getAPIResponseTime` of @checkly/playwright-helpers asks a response for. */
+function timed(response, { dns, tcp, tls, firstByte, download }, total) {
+  response.timings = () => ({ dns, tcp, tls, firstByte, download, total });
+}
+
 async function observed(context, fetch, options) {
   const kept = listen(context);
   const start = now();
   const fact = node(options, date());
   try {
     const response = await fetch();
-    told({ ...fact, ...answer(response, take(kept, response.url())) }, start);
+    const seen = answer(response, take(kept, response.url()));
+    told({ ...fact, ...seen }, start);
+    timed(response, seen, ms(now() - start));
     return response;
   } catch (error) {
     told({ ...fact, error: String(error?.message ?? error) }, start);

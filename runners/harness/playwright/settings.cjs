@@ -3,6 +3,8 @@
 
 const DEFAULTS = {
   root: process.cwd(), // the folder that the user's files are in
+  suite: null, // the folder of a suite's code, absolute; null: no suite
+  report: null, // where the report of a suite goes, absolute; null: no suite
   script: null, // the user's script, absolute; null: a suite with a configuration of its own
   nameless: false, // the check gives the script no path, whose ending would tell its language
   output: null, // where Playwright and we put files, absolute; null: a suite says so itself

@@ -29,7 +29,7 @@ const DOUBTS = [
   new RegExp(`(?<![\\w$.]|\\b(?:const|let|var|type)\\s+)(?:${GLOBALS})${SET}`),
 ];
 /** What outlives a worker that is no process; or what judges a run that went on after a failure. */
-const LEFT = /\b(?:setInterval|listen|createServer|\w*Server|watch|watchFile|degraded)\b/;
+const LEFT = /\b(?:setInterval|listen|createServer|\w*Server|watch|watchFile|\w*[dD]egraded)\b/;
 
 /** Of the files with names like `kind`; links are not followed. */
 function textsIn(folder, kind = CODE) {

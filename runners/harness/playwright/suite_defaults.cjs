@@ -3,6 +3,7 @@
 // set it, and each worker reads the configuration anew, with what the runner hands it as overrides.
 
 const settings = require('./settings.cjs');
+const { report } = require('./facts.cjs');
 
 /** Playwright knows no "on-first-retry" for screenshots; this is what comes nearest. */
 const DEFAULTS = { video: 'on-first-retry', screenshot: 'only-on-failure' };
@@ -18,12 +19,16 @@ function overridesOf(config) {
 function recordByDefault(config) {
   const overrides = overridesOf(config);
   if (!overrides) return;
+  const set = [];
   for (const [name, mode] of Object.entries(DEFAULTS)) {
     const isOpen = config.projects.every((project) => project.use?.[name] === undefined);
     // Without an encoder every test that records a video fails.
     const isPossible = name !== 'video' || settings.video;
-    if (isOpen && isPossible) overrides.use = { ...overrides.use, [name]: mode };
+    if (!isOpen || !isPossible) continue;
+    overrides.use = { ...overrides.use, [name]: mode };
+    set.push(`${name}: '${mode}'`);
   }
+  if (set.length) report({ fact: 'defaults', set });
 }
 
 module.exports = { recordByDefault };

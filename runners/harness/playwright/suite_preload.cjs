@@ -47,4 +47,7 @@ function fetchPipe() {
 fetchPipe();
 process[Symbol.for('picket.part')]('suite_user_agent.cjs').install();
 if (MANAGER.test(program)) passPipeOn();
-if (TEST_RUNNER.test(program) && process.argv[2] === 'test') addArguments();
+if (TEST_RUNNER.test(program) && process.argv[2] === 'test') {
+  addArguments();
+  process[Symbol.for('picket.part')]('suite_writes.cjs').install();
+}

@@ -9,6 +9,7 @@ const { report } = require('./facts.cjs');
 const FactReporter = require('./reporter.cjs');
 const { Hangs, tellPreparations } = require('./suite_hangs.cjs');
 const { recordByDefault } = require('./suite_defaults.cjs');
+const { write } = require('./suite_report.cjs');
 
 const MOST_ERRORS = 5;
 const MOST_ATTACHMENTS = 20;
@@ -34,8 +35,13 @@ function aboutTest(test) {
   return { test: test.id, project, title: titles.join(' › '), ...placeOf(test.location) };
 }
 
+/** What the preload has put around the functions that write; this is another copy of our modules. */
+const writes = process[Symbol.for('picket.part')]('suite_writes.cjs');
+
 class SuiteReporter extends FactReporter {
   #config = null;
+  #suite = null;
+  #errors = [];
   #hangs = new Hangs();
 
   /** By Playwright's inner interface: the outer one tells of the configuration only when web server
@@ -46,12 +52,15 @@ class SuiteReporter extends FactReporter {
 
   onConfigure(config) {
     this.#config = config;
+    if (!config.globalSetup) writes.begin();
     tellPreparations(config);
     process.on('SIGINT', () => this.#hangs.tell());
   }
 
   onBegin(suite) {
+    this.#suite = suite;
     recordByDefault(this.#config);
+    writes.begin();
     super.onBegin(this.#config, suite);
   }
 
@@ -90,7 +99,13 @@ class SuiteReporter extends FactReporter {
   }
 
   onError(error) {
+    this.#errors.push(error);
     report({ fact: 'suiteError', message: messageOf(error), ...placeOf(error.location) });
+  }
+
+  async onEnd(result) {
+    await write({ config: this.#config, suite: this.#suite, errors: this.#errors, result });
+    super.onEnd(result);
   }
 }
 

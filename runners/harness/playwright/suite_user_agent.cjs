@@ -1,9 +1,11 @@
 'use strict';
-// Pages can tell a suite's visits from those of people: the name of who runs it ends the user agent.
+// Pages can tell a suite's visits from those of people: the name of who runs it ends the user agent
+// that nobody wrote, Chromium's own or that of one of Playwright's devices. Any other one stays.
 
 const browsers = require('./browsers.cjs');
 
 const name = process.env.PICKET_USER_AGENT ?? '';
+const ofDevices = new Set();
 
 /** What Chromium without a window says of itself, when nobody says otherwise. */
 function ownAgent(version) {
@@ -12,8 +14,11 @@ function ownAgent(version) {
   return `Mozilla/5.0 (X11; Linux x86_64) ${engine} HeadlessChrome/${major}.0.0.0 Safari/537.36`;
 }
 
-function signed(agent) {
-  return !agent || agent.endsWith(name) ? agent : `${agent} ${name}`;
+/** The user agent that a context gets: the one that is set, or else the browser's own. */
+function signed(set, own) {
+  const agent = set ?? own;
+  if (!agent || agent.endsWith(name)) return agent;
+  return agent === own || ofDevices.has(agent) ? `${agent} ${name}` : agent;
 }
 
 /** Where Playwright up to 1.51 keeps a project's options; later ones merge them while they start. */
@@ -26,12 +31,12 @@ function projectOptions(type) {
 async function signing(type, given, known, call) {
   const early = projectOptions(type);
   if (early) {
-    const userAgent = signed(given?.userAgent ?? early.userAgent ?? known);
+    const userAgent = signed(given?.userAgent ?? early.userAgent, known);
     return call(userAgent ? { ...given, userAgent } : given);
   }
   const listener = {
     runBeforeCreateBrowserContext: async (options) => {
-      options.userAgent = signed(options.userAgent ?? known);
+      options.userAgent = signed(options.userAgent, known);
       if (!options.userAgent) delete options.userAgent;
     },
   };
@@ -67,10 +72,14 @@ function signType(type) {
 
 function install() {
   if (!name) return;
-  const wrapType = browsers.wrapType;
+  const { wrapType, watchCalls } = browsers;
   browsers.wrapType = (type) => {
     wrapType(type);
     signType(type);
+  };
+  browsers.watchCalls = (playwright) => {
+    watchCalls(playwright);
+    for (const device of Object.values(playwright.devices ?? {})) ofDevices.add(device.userAgent);
   };
 }
 

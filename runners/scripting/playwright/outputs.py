@@ -77,6 +77,7 @@ class FileNames:
 MOST_FILES: Final = 50
 _DEGRADED_BYTES: Final = 64 * 1024
 _DEGRADED_CHARS: Final = 500
+_NO_MESSAGE: Final = "The script declared its check degraded, without a message."
 _MOST_LOOKED_AT: Final = 10_000
 _KINDS: Final[dict[str, ArtifactKind]] = {
     ".zip": "trace",
@@ -102,13 +103,13 @@ class KeptFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_degraded(folder: Path) -> str | None:
-    """Read the messages of a script's `degraded.json`. None: there are none."""
+    """Read the messages of a script's `degraded.json`. None: there is no such file."""
     try:
         with open_regular_file(folder / "degraded.json") as file:
             said = msgspec.json.decode(file.read(_DEGRADED_BYTES), type=_Degraded)
     except (OSError, msgspec.DecodeError, RecursionError):
         return None
-    return cut(" ".join(said.messages), _DEGRADED_CHARS) or None
+    return cut(" ".join(said.messages), _DEGRADED_CHARS) or _NO_MESSAGE
 
 
 def keep_files(

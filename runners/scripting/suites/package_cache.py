@@ -24,31 +24,47 @@ from sandbox.users import revoke_folder
 from sandbox.workspace import open_regular_file, remove_folder, remove_path
 
 _EXECUTABLE_BIT: Final = stat.S_IXUSR
+_DIGEST: Final = "digest"
 
 
 class Digests:
     """A digest of each entry, taken when it was kept, in memory, which no script can change.
 
-    For worker threads. Entries from before this agent's start have no digest and are not used.
+    For worker threads. Entries from before this process's start have no digest and are not used,
+    unless it is beside them on disk.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_disk: bool = False) -> None:
+        """`on_disk`: whether digests are also kept for other processes, where scripts reach them.
+
+        They then show what a tool has changed, but not what a script has changed on purpose.
+        """
         self._known: dict[str, bytes] = {}
         """The digests by the names of entries."""
+        self._on_disk = on_disk
 
     def note(self, entry: Path, digest: bytes) -> None:
-        """Note the digest of an entry, and forget those of entries that are gone."""
+        """Note the digest of an entry, and forget those of entries that are gone.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
         there = set(os.listdir(entry.parent))  # noqa: PTH208 - names are all that is needed
         kept = {name: one for name, one in self._known.items() if name in there}
         self._known = {**kept, entry.name: digest}
+        if self._on_disk:
+            (entry / _DIGEST).write_bytes(digest)
 
     def is_intact(self, entry: Path, modules: Path) -> bool:
         """Whether an entry is unchanged since it was kept; it blocks."""
-        known = self._known.get(entry.name)
         try:
+            known = self._known.get(entry.name) or self._read(entry)
             return known is not None and known == digest_folder(modules)
         except OSError:  # an entry that cannot be read any more was changed
             return False
+
+    def _read(self, entry: Path) -> bytes | None:
+        return (entry / _DIGEST).read_bytes() if self._on_disk else None
 
 
 def digest_folder(modules: Path) -> bytes:

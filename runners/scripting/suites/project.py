@@ -49,6 +49,11 @@ class Project:
         return self.workspace.folder / "home"
 
     @property
+    def report(self) -> Path:
+        """The file that Playwright's JSON reporter writes for us."""
+        return self.home / "picket-report.json"
+
+    @property
     def browsers(self) -> Path:
         """The registry in which Playwright looks for browsers."""
         return self.workspace.folder / "browsers"

@@ -130,11 +130,23 @@ class Attachment(msgspec.Struct, frozen=True, tag_field="fact", tag="attachment"
     retry: _Count
 
 
+class Wrote(msgspec.Struct, frozen=True, tag_field="fact", tag="wrote"):
+    """A reporter of the suite's own writes a file or a folder."""
+
+    path: _Text
+
+
 class Began(msgspec.Struct, frozen=True, tag_field="fact", tag="began"):
     """The suite has begun."""
 
     playwright: Annotated[str, msgspec.Meta(max_length=40)]
     tests: _Count
+
+
+class Defaults(msgspec.Struct, frozen=True, tag_field="fact", tag="defaults"):
+    """What was set of the configuration because the suite left it open."""
+
+    set: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=5)]
 
 
 class TestBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="testBegan"):
@@ -194,10 +206,12 @@ class SuiteEnded(msgspec.Struct, frozen=True, tag_field="fact", tag="ended"):
 
 Fact = (
     Began
+    | Defaults
     | TestBegan
     | TestError
     | TestEnded
     | Attachment
+    | Wrote
     | SuiteError
     | LaunchFact
     | BrowserKilled
@@ -209,6 +223,7 @@ Fact = (
 MOST_TESTS: Final = 2000
 MOST_ERRORS: Final = 300
 MOST_ATTACHMENTS: Final = 2000
+MOST_WRITTEN: Final = 2000
 ERROR_CHARS: Final = 3000
 
 _DECODER: Final = msgspec.json.Decoder(Fact)
@@ -217,8 +232,12 @@ _DECODER: Final = msgspec.json.Decoder(Fact)
 class SuiteEvents:
     """Collects the facts of a suite's run."""
 
-    def __init__(self, paths: UserPaths | None = None) -> None:
-        """`paths`: translates paths for the suite's author. None: paths stay as reported."""
+    def __init__(self, paths: UserPaths | None = None, *, defaults: tuple[str, ...] = ()) -> None:
+        """Take nothing yet.
+
+        `paths`: translates paths for the suite's author. None: paths stay as reported.
+        `defaults`: settings that the suite leaves open, with the values that options give them.
+        """
         self._paths = paths
         self.playwright: str | None = None
         """The version of Playwright. None: the suite has not begun."""
@@ -226,10 +245,14 @@ class SuiteEvents:
         """The status with which it ended. None: it reported no end."""
         self.end_in_time: str | None = None
         """The status with which it ended before it was asked to. None: it did not."""
+        self.defaults = defaults
+        """Settings that the suite leaves open, with the values that they got."""
         self.launches = Launches()
         self.browser_was_killed = False
         """Whether a browser was ended by SIGKILL."""
         self.attachments: list[Attachment] = []
+        self.written: list[str] = []
+        """The paths of files and folders that the suite's own reporters wrote."""
         self.tests: dict[str, SuiteTest] = {}
         """The tests that have ended, by id."""
         self.under_way: dict[str, SuiteTest] = {}
@@ -251,7 +274,7 @@ class SuiteEvents:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return
         match fact:
-            case Began():
+            case Began() | Defaults():
                 self._note_began(fact)
             case TestBegan():
                 self._note_test_began(fact)
@@ -259,8 +282,8 @@ class SuiteEvents:
                 self._note_test_error(fact)
             case TestEnded():
                 self._note_test_ended(fact)
-            case Attachment():
-                self._note_attachment(fact)
+            case Attachment() | Wrote():
+                self._note_file(fact)
             case SuiteError():
                 self._note_suite_error(fact)
             case Launching() | Launched() | LaunchFailed() | BrowserKilled():
@@ -309,7 +332,10 @@ class SuiteEvents:
         """All reported errors."""
         return (*self.errors, *(error for test in self.tests.values() for error in test.errors))
 
-    def _note_began(self, fact: Began) -> None:
+    def _note_began(self, fact: Began | Defaults) -> None:
+        if isinstance(fact, Defaults):
+            self.defaults = tuple(dict.fromkeys((*self.defaults, *fact.set)))
+            return
         self.playwright, self._planned = fact.playwright, fact.tests
         self.end = self.end_in_time = None  # a command may run Playwright several times
 
@@ -387,8 +413,10 @@ class SuiteEvents:
         self.is_cut = self.is_cut or len(kept) < len(errors)
         return kept
 
-    def _note_attachment(self, fact: Attachment) -> None:
-        if len(self.attachments) < MOST_ATTACHMENTS:
+    def _note_file(self, fact: Attachment | Wrote) -> None:
+        if isinstance(fact, Wrote):
+            self.written += [fact.path] if len(self.written) < MOST_WRITTEN else []
+        elif len(self.attachments) < MOST_ATTACHMENTS:
             self.attachments.append(fact)
         else:
             self.is_cut = True

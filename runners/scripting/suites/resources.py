@@ -20,6 +20,8 @@ class SuiteOptions:
     """The folder of installed packages, which all slot users can read."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The variables that name proxies for installations."""
+    is_short_lived: bool = False
+    """Whether the process ends with its run, and the next one uses the packages again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,8 @@ def open_suites(places: SuiteOptions, sandbox: Sandbox) -> Suites:
         OSError: the disk refuses it.
     """
     # Without slot users, scripts run as the user that owns the kept packages.
-    kept = PackageCache(places.packages, digests=None if can_have_own_users() else Digests())
+    digests = None if can_have_own_users() else Digests(on_disk=places.is_short_lived)
+    kept = PackageCache(places.packages, digests=digests)
     kept.sweep()
     installer = Installer(sandbox, environment=places.environment)
     return Suites(

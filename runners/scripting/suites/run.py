@@ -18,6 +18,7 @@ from runners.scripting.playwright.chromium import make_registry, resolve_package
 from runners.scripting.playwright.reporter import strip_colours
 from runners.scripting.playwright.secret_messages import SecretMessages
 from runners.scripting.suites.project import (
+    ALWAYS,
     CommandError,
     Project,
     choose_added_arguments,
@@ -35,12 +36,14 @@ _FACTS: Final = (
     "inSetup",
     "inTeardown",
     "began",
+    "defaults",
     "awake",
     "hung",
     "testBegan",
     "testError",
     "testEnded",
     "attachment",
+    "wrote",
     "suiteError",
     "launching",
     "launched",
@@ -109,7 +112,7 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteEvents, Progr
         packages=packages,
         harness=project.runtime.harness,
     )
-    facts = SuiteEvents(paths)
+    facts = SuiteEvents(paths, defaults=_name_settings(plan.added))
     program = _build_program(run, plan)
     child = await sandbox.start(program, owner=project.workspace)
     project.workspace.set_script_secrets(environment_secrets(program.env, run.secret_names))
@@ -123,6 +126,12 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteEvents, Progr
     if ended.facts_cut:
         project.workspace.mark_facts_lost()
     return facts, msgspec.structs.replace(ended, log=_translate_log(ended.log, paths))
+
+
+def _name_settings(added: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the settings behind the options that are added only where a suite leaves them open."""
+    options = zip(added[::2], added[1::2], strict=True)
+    return tuple(f"{name.lstrip('-')}: {value}" for name, value in options if name not in ALWAYS)
 
 
 def _translate_log(log: tuple[LogLine, ...], paths: UserPaths) -> tuple[LogLine, ...]:
@@ -195,6 +204,8 @@ def _build_settings(run: SuiteRun) -> dict[str, Any]:
     browser = run.browser
     return {
         "root": str(run.project.working_dir),
+        "suite": str(run.project.root),
+        "report": str(run.project.report),
         "browser": str(browser.program),
         "browserArguments": browser.arguments,
         **browser.proxies,
@@ -206,6 +217,14 @@ def _build_settings(run: SuiteRun) -> dict[str, Any]:
 
 def _refuse(message: str) -> CheckFailed:
     return CheckFailed(FailureKind.SCRIPT, message)
+
+
+def describe_settings(defaults: tuple[str, ...]) -> str:
+    """Describe for the log what was set of the suite's configuration."""
+    if not defaults:
+        return "Set for this run: trace: 'on'."
+    open_ones = ", ".join(defaults)
+    return f"Set for this run: trace: 'on', and what the project leaves open: {open_ones}."
 
 
 _AVAILABLE_BROWSER = "chromium"

@@ -198,3 +198,16 @@ def test_a_test_that_was_stopped_took_the_time_since_it_began() -> None:
     facts.stop()
     (test,) = facts.evidence(node_version="24").tests
     assert (test.status, test.took_ms >= 20_000) == ("interrupted", True)
+
+
+def test_settings_that_a_suite_leaves_open_are_those_of_options_and_of_its_configuration() -> None:
+    book = SuiteEvents(defaults=("workers: 4",))
+    for _ in range(2):  # a command may run Playwright several times
+        book.take(json.dumps({"fact": "defaults", "set": ["video: 'on'"]}).encode())
+    assert book.defaults == ("workers: 4", "video: 'on'")
+
+
+def test_files_of_reporters_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite_facts, "MOST_WRITTEN", 2)
+    wrote = [{"fact": "wrote", "path": f"/suite/{number}"} for number in range(3)]
+    assert told(*wrote).written == ["/suite/0", "/suite/1"]

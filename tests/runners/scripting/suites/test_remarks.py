@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from contract.checks import PlaywrightSpec
-from runners.scripting.suites.run import list_warnings
+from runners.scripting.suites.run import describe_settings, list_warnings
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,10 @@ def test_what_does_not_fit_is_said(
     found = list(list_warnings(PlaywrightSpec(bundle_sha256="0" * 64, **said), ran=ran))
     assert len(found) == len(sentences)
     assert all(part in text for part, text in zip(sentences, found, strict=True))
+
+
+def test_what_was_set_of_the_configuration_is_named() -> None:
+    assert describe_settings(()) == "Set for this run: trace: 'on'."
+    assert describe_settings(("workers: 4", "retries: 2")) == (
+        "Set for this run: trace: 'on', and what the project leaves open: workers: 4, retries: 2."
+    )

@@ -47,3 +47,14 @@ def test_every_change_is_found(entry: Path, change: Callable[[Path], object]) ->
 
 def test_what_was_never_noted_is_not_whole(entry: Path) -> None:
     assert not Digests().is_intact(entry, entry / "node_modules")
+
+
+def test_another_process_finds_an_entry_whole_only_by_a_seal_on_disk(entry: Path) -> None:
+    modules = entry / "node_modules"
+    Digests().note(entry, digest_folder(modules))
+    assert not Digests(on_disk=True).is_intact(entry, modules)
+    Digests(on_disk=True).note(entry, digest_folder(modules))
+    assert Digests(on_disk=True).is_intact(entry, modules)
+    assert not Digests().is_intact(entry, modules)
+    (modules / "@scope/one/index.js").write_text("two")
+    assert not Digests(on_disk=True).is_intact(entry, modules)

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const AGENTS = {
   plain: / HeadlessChrome\/\d+\.0\.0\.0 Safari\/537\.36 Picket\/\S+$/,
   phone: / Pixel 7\b.* Mobile Safari\/537\.36 Picket\/\S+$/,
-  named: /^Lamps\/1 Picket\/\S+$/,
+  named: /^Lamps\/1$/,
 };
 const agent = () => navigator.userAgent;
 
@@ -15,11 +15,11 @@ test('pages are told who looks', async ({ page, browser }, { project }) => {
   const contexts = await Promise.all([browser.newContext(), browser.newContext({ userAgent: 'X' })]);
   const pages = await Promise.all(contexts.map((one) => one.newPage()));
   expect(await pages[0].evaluate(agent)).toMatch(AGENTS[project.name]);
-  expect(await pages[1].evaluate(agent)).toMatch(/^X Picket\/\S+$/);
+  expect(await pages[1].evaluate(agent)).toBe('X');
   await Promise.all(contexts.map((one) => one.close()));
   const place = mkdtempSync(join(tmpdir(), 'profile-'));
   const context = await chromium.launchPersistentContext(place, { userAgent: 'Y' });
-  expect(await (await context.newPage()).evaluate(agent)).toMatch(/^Y Picket\/\S+$/);
+  expect(await (await context.newPage()).evaluate(agent)).toBe('Y');
   await context.close();
 });
 
