@@ -14,6 +14,7 @@ from runners.browser import BrowserRunner
 from runners.judging.judge import judge
 from runners.multi_step import MultiStepRunner
 from runners.runner import RunContext
+from runners.scripting.node.files import UserPaths
 from runners.scripting.node.runtimes import Runtime, Runtimes
 from runners.scripting.playwright.reporter import strip_colours
 
@@ -23,8 +24,10 @@ _SECTION: Final = re.compile(
 )
 _IMPORT: Final = "import { test, expect } from '@playwright/test';\n"
 _NEEDS_BROWSER: Final = re.compile(r"\b(?:page|browser)\b")
-_ENDED: Final = re.compile(r"net::ERR_ABORTED; maybe frame was detached\?")
-"""Playwright's reason for a navigation that its page's end meets a moment later."""
+_ENDED: Final = re.compile(
+    r"net::ERR_ABORTED; maybe frame was detached\?|Target page, context or browser has been closed"
+)
+"""Playwright's reasons for a call whose page ends; they vary with the moment."""
 _LIMIT_S: Final = 1500
 
 
@@ -79,7 +82,7 @@ async def run_here(script: Script, ctx: RunContext, runtime_id: str) -> tuple[Ve
 
 
 def _first_line(message: str) -> str:
-    line = strip_colours(message).strip().split("\n", 1)[0]
+    line = message.strip().split("\n", 1)[0]
     return _ENDED.sub("Test ended.", line)
 
 
@@ -131,10 +134,14 @@ def _read_verdict(script: Script, report: Mapping[str, Any], place: Path) -> Ver
     files = [one for one in report["suites"] if one["file"] == script.path]
     tests = [test for file in files for test in _list_tests(file)]
     bad = [test for test in tests if test["status"] == "unexpected"]
-    of_tests = [error for test in bad for error in _last_errors(test)]
+    inside = [error for test in bad for result in test["results"] for error in result["errors"]]
     outside = [one for one in report["errors"] if not files or _is_in(script, one)]
-    told = ((_first_line(one["message"]), _place_of(one, place)) for one in of_tests + outside)
-    return Verdict(bool(bad or outside), tuple(told))
+    return Verdict(bool(bad or outside), tuple(_tell(one, place) for one in inside + outside))
+
+
+def _tell(error: Mapping[str, Any], folder: Path) -> tuple[str, str | None]:
+    message, where = strip_colours(error["message"]), _place_of(error, folder)
+    return _first_line(UserPaths(folder).error(message, where)), where
 
 
 def _is_in(script: Script, error: Mapping[str, Any]) -> bool:
@@ -148,14 +155,9 @@ def _list_tests(suite: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _list_tests(inner)
 
 
-def _last_errors(test: Mapping[str, Any]) -> list[dict[str, Any]]:
-    failed = [one for one in test["results"] if one["errors"]]
-    errors: list[dict[str, Any]] = failed[-1]["errors"] if failed else []
-    return errors
-
-
 def _place_of(error: Mapping[str, Any], folder: Path) -> str | None:
-    place = error.get("location")
-    if place is None or not place["file"].startswith(f"{folder}/"):
-        return None
-    return f"{Path(place['file']).relative_to(folder)}:{place['line']}:{place['column']}"
+    """Find the place that Playwright gives, or the first of its frames in the folder."""
+    given = error.get("location") or {"file": "", "line": 0, "column": 0}
+    told = f"{given['file']}:{given['line']}:{given['column']}\n{error['message']}"
+    found = re.search(rf"{re.escape(str(folder))}/(\S+?:\d+:\d+)", told)
+    return found[1] if found else None

@@ -11,17 +11,20 @@ from tests.builders.scripts import a_scripted_context, runtimes_here
 from tests.servers.slow_site import slow_site
 
 AT_ONCE = 2
-OFTEN = 5
-"""Each fifth script is compared in every run of the tests; all are with `--every-playwright`."""
+OFTEN = 6
+"""Each sixth script is compared in every run of the tests; all are with `--every-playwright`."""
+LIMIT_S = 240.0
+"""As checks have it: a machine may stand still for seconds."""
 
 
+@pytest.mark.timeout(1800)
 async def test_a_script_has_the_verdict_of_plain_playwright(request: pytest.FixtureRequest) -> None:
     runtimes = runtimes_here()
     runtime = runtimes.get(None)
     free = asyncio.Semaphore(AT_ONCE)
 
     async def run(script: Script) -> Verdict:
-        async with free, a_scripted_context() as ctx:
+        async with free, a_scripted_context(timeout_s=LIMIT_S) as ctx:
             return (await run_here(script, ctx, runtime.id))[0]
 
     async with slow_site() as site:
