@@ -182,6 +182,28 @@ class ScriptError(Wire, frozen=True, kw_only=True):
     """File, line and column, such as script.js:5:14. None: not in the user's own files."""
     is_soft: bool = False
     """Whether it comes from `expect.soft`, after which the script went on."""
+    test: str | None = None
+    """The title of its test, after those of the `describe` blocks around it. None: it belongs to no
+    test."""
+    frame: str | None = None
+    """The lines of the script around the place, as Playwright shows them. None: it shows none."""
+
+
+TestStatus = Literal["passed", "failed", "timedOut", "skipped", "interrupted"]
+TestOutcome = Literal["expected", "unexpected", "flaky", "skipped"]
+
+
+class ScriptTest(Wire, frozen=True, kw_only=True):
+    """A test of a script, after its last attempt."""
+
+    title: str
+    """The test's title, after those of the `describe` blocks around it."""
+    status: TestStatus
+    """The status of the last attempt."""
+    outcome: TestOutcome
+    """Playwright's verdict; a test that is declared to fail and does fail is `expected`."""
+    took_ms: Milliseconds
+    """Duration of the last attempt."""
 
 
 class ScriptEvidence(Wire, frozen=True, kw_only=True):
@@ -194,7 +216,10 @@ class ScriptEvidence(Wire, frozen=True, kw_only=True):
     steps: tuple[StepSeen, ...] = ()
     """The first steps of the run; `steps_left_off` says how many more there were."""
     steps_left_off: int = 0
+    tests: tuple[ScriptTest, ...] = ()
+    """The tests that have ended, in their order, up to 300. Empty: a plain script ran."""
     errors: tuple[ScriptError, ...] = ()
+    """The first 20 errors; `user_script_errors` says how many there were."""
     user_script_errors: int = 0
 
 
@@ -208,10 +233,6 @@ class MultiStepEvidence(
     ScriptEvidence, frozen=True, kw_only=True, tag_field="kind", tag="multiStep"
 ):
     """Evidence of a MULTI_STEP check."""
-
-
-TestStatus = Literal["passed", "failed", "timedOut", "skipped", "interrupted"]
-TestOutcome = Literal["expected", "unexpected", "flaky", "skipped"]
 
 
 class SuiteTest(Wire, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from contract.evidence import (
     PlaywrightEvidence,
     RequestNode,
     ScriptEvidence,
+    ScriptTest,
     SuiteTest,
     TlsFacts,
 )
@@ -180,9 +181,13 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
         case HeartbeatEvidence():
             yield from _section("Pings", _facts(_heartbeat_facts(evidence)))
         case BrowserEvidence():
+            yield from _section("Tests", script_tests(evidence))
+            yield from _section("Errors", script_errors(evidence))
             yield from _section("Pages", pages(evidence.pages))
             yield from _section("Requests", requests(evidence.requests))
         case MultiStepEvidence():
+            yield from _section("Tests", script_tests(evidence))
+            yield from _section("Errors", script_errors(evidence))
             yield from _section("Requests", requests(evidence.requests))
         case PlaywrightEvidence():
             yield from _section("Tests", suite_tests(evidence))
@@ -373,11 +378,36 @@ def suite_tests(seen: PlaywrightEvidence) -> Table | None:
     return table
 
 
-def _rank(test: SuiteTest) -> int:
+def script_tests(seen: ScriptEvidence) -> Table | None:
+    """The tests of a script, those that failed first. None: it has one, or none."""
+    if len(seen.tests) < 2:
+        return None
+    table = _rows("", "", "dim")
+    for test in sorted(seen.tests, key=_rank)[:MOST_ROWS]:
+        table.add_row(_verdict(test), Text(one_line(test.title, limit=100)), duration(test.took_ms))
+    if len(seen.tests) > MOST_ROWS:
+        table.add_row("", f"and {len(seen.tests) - MOST_ROWS} more")
+    return table
+
+
+def script_errors(seen: ScriptEvidence) -> Table | None:
+    """Each error with its test, its place and the lines around it. None: there was none."""
+    if not seen.errors:
+        return None
+    table = _rows("dim", "")
+    for number, error in enumerate(seen.errors, 1):
+        about = (error.test, "soft" if error.is_soft else None, error.where)
+        head = " · ".join(one_line(part, limit=100) for part in about if part)
+        lines = (head, one_line(error.message, limit=200), printable(error.frame or ""))
+        table.add_row(f"{number}.", Text("\n".join(filter(None, lines))))
+    return table
+
+
+def _rank(test: SuiteTest | ScriptTest) -> int:
     return _ORDER["unexpected" if test.status == "interrupted" else test.outcome]
 
 
-def _verdict(test: SuiteTest) -> str:
+def _verdict(test: SuiteTest | ScriptTest) -> str:
     if test.status == "interrupted":
         return test.status
     words = {"expected": "passed", "unexpected": test.status, "flaky": "flaky"}

@@ -139,5 +139,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-playwright",
         action="store_true",
-        help="run suites with each Playwright of tests/suites/versions, and what npm starts today",
+        help="run suites with each Playwright of tests/suites/versions, and what npm starts today; "
+        "compare each script of tests/runners/data/verdicts.ts with plain Playwright",
     )

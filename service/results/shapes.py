@@ -94,8 +94,12 @@ class MultiStepResultShown(ScriptRunShown):
     """Null: it did not begin."""
     playwright_version: str | None
     """Null: no test runner."""
+    tests: list[dict[str, Any]]
+    """The tests of the script with title and status. Empty: a script without a test runner. An
+    addition of ours."""
     errors: list[dict[str, Any]]
-    """Errors of the script, including failed expectations."""
+    """Errors of the script, including failed expectations, each with its test and the lines around
+    its position."""
     requests: list[dict[str, Any]]
     """Calls of Playwright's `request`, with their phases in milliseconds."""
     steps: list[dict[str, Any]]

@@ -74,6 +74,7 @@ def _script(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
         **_run(result, started_ms, result_id),
         "runtimeVersion": seen.runtime_id if seen else None,
         "playwrightVersion": seen.playwright if seen else None,
+        "tests": to_builtins(seen.tests) if seen else [],
         "errors": to_builtins(seen.errors) if seen else [],
         "requests": to_builtins(seen.requests) if seen else [],
         "steps": to_builtins(seen.steps) if seen else [],

@@ -14,6 +14,7 @@ from contract.evidence import (
     RequestNode,
     RequestTimings,
     ScriptError,
+    ScriptTest,
     SeenResponse,
     SentRequest,
     StepSeen,
@@ -72,8 +73,13 @@ STEP = StepSeen(
     error="Timeout 30ms exceeded.",
 )
 SCRIPT_ERROR = ScriptError(
-    message="Error: expect(received).toBe(expected)", where="script.js:9:3", is_soft=True
+    message="Error: expect(received).toBe(expected)",
+    where="script.js:9:3",
+    is_soft=True,
+    test="buys tea",
+    frame="> 9 |   expect(1).toBe(2);\n    |   ^",
 )
+SCRIPT_TEST = ScriptTest(title="buys tea", status="failed", outcome="unexpected", took_ms=812.5)
 PAGE = PageSeen(
     index=0,
     url="https://shop.example.com/",
@@ -98,6 +104,7 @@ EVIDENCE: dict[str, Evidence] = {
         requests=(REQUEST_NODE,),
         steps=(STEP,),
         steps_left_off=1,
+        tests=(SCRIPT_TEST,),
         errors=(SCRIPT_ERROR,),
         user_script_errors=1,
         pages=(PAGE,),
@@ -108,6 +115,7 @@ EVIDENCE: dict[str, Evidence] = {
         requests=(REQUEST_NODE,),
         steps=(STEP,),
         steps_left_off=1,
+        tests=(SCRIPT_TEST,),
         errors=(SCRIPT_ERROR,),
         user_script_errors=1,
     ),

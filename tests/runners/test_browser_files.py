@@ -33,7 +33,9 @@ async def test_a_failed_test_is_told_with_its_place_and_keeps_its_files(site: st
     assert outcome.failure.detail["where"] == "src/shop.spec.ts:6:34"
     assert "Good tea" in outcome.failure.message
     assert "\x1b" not in outcome.failure.message
-    assert {one.kind for one in outcome.artifacts} == {"trace", "screenshot", "video"}
+    kinds = {one.kind for one in outcome.artifacts}
+    assert kinds == {"trace", "screenshot", "video", "file"}
+    assert "error-context.md" in {one.name for one in outcome.artifacts}
     said = {line.message: line.level for line in outcome.log}
     assert (said["said by the script"], said["said as a warning"]) == ("INFO", "WARN")
     assert evidence(outcome).user_script_errors == 1
@@ -45,7 +47,7 @@ async def test_a_test_that_fails_after_its_end_keeps_its_files(site: str, runtim
     script += "test.afterEach(() => { throw new Error('not tidy'); });\n"
     outcome = await looked(script, runtime_id=runtime_id)
     assert outcome.status is Status.FAILED
-    assert {one.kind for one in outcome.artifacts} == {"trace", "screenshot", "video"}
+    assert {one.kind for one in outcome.artifacts} - {"file"} == {"trace", "screenshot", "video"}
 
 
 async def test_a_fixture_that_fails_behind_its_pages_keeps_their_picture(site: str) -> None:
@@ -58,7 +60,7 @@ async def test_a_fixture_that_fails_behind_its_pages_keeps_their_picture(site: s
     outcome = await looked(script)
     assert outcome.status is Status.FAILED
     # Playwright itself has thrown the video away by then.
-    assert {one.kind for one in outcome.artifacts} == {"trace", "screenshot"}
+    assert {one.kind for one in outcome.artifacts} - {"file"} == {"trace", "screenshot"}
 
 
 async def test_only_the_test_that_failed_keeps_its_files(site: str) -> None:
@@ -73,7 +75,7 @@ async def test_only_the_test_that_failed_keeps_its_files(site: str) -> None:
     outcome = await looked(script)
     assert outcome.status is Status.FAILED
     kinds = sorted(one.kind for one in outcome.artifacts)
-    assert kinds == ["screenshot", "trace", "video"]
+    assert kinds == ["file", "screenshot", "trace", "video"]
 
 
 async def test_what_a_script_wants_kept_is_kept_though_it_passes(site: str) -> None:

@@ -178,6 +178,20 @@ async def test_what_a_script_does_to_the_clock_leaves_the_run_its_own() -> None:
 
 
 @both_runtimes
+@pytest.mark.parametrize("path", [None, "check.spec.ts"])
+async def test_type_arguments_are_no_comparisons(path: str | None, runtime_id: str) -> None:
+    step = "await base.step<Object>('adds', async () => { base.expect(1).toBe(2); });"
+    script = (
+        "import { test as base } from '@playwright/test';\n"
+        "const test = base.extend<{ tea: Tea }>({ tea: ({}, use) => use('green') });\n"
+        f"test('a', async ({{ tea }}) => {{ {step} }});\n"
+    )
+    outcome = await looked(script, script_path=path, runtime_id=runtime_id)
+    assert outcome.failure is not None
+    assert "toBe" in outcome.failure.message
+
+
+@both_runtimes
 @pytest.mark.parametrize(
     ("path", "head"),
     [

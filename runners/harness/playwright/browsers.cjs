@@ -59,8 +59,11 @@ async function wrapBrowser(browser) {
   };
   const close = browser.close;
   browser.close = async function (...given) {
-    await Promise.all(this.contexts().map(contexts.beforeEnd));
-    return close.apply(this, given);
+    const all = this.contexts();
+    return contexts.whileClosing(all, given[0], async () => {
+      await Promise.all(all.map(contexts.beforeEnd));
+      return close.apply(this, given);
+    });
   };
   await Promise.all(browser.contexts().map(wrapContext));
   return browser;

@@ -6,6 +6,7 @@ const path = require('node:path');
 const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
 const keeping = require('./keeping.cjs');
+const lateAnswers = require('./late_answers.cjs');
 const masking = require('./masking.cjs');
 const { Pace } = require('./pace.cjs');
 const { PageBook } = require('./pages.cjs');
@@ -15,6 +16,8 @@ const { quietly } = require('./quietly.cjs');
 
 const BINDING = '__picketMeasured';
 const SETTLE_MS = 300;
+/** Playwright's words where whoever closes gives no reason. */
+const CLOSED = 'Target page, context or browser has been closed';
 const MOST_LOG_LINES = 1000;
 const LEVELS = { error: 'ERROR', warning: 'WARN', assert: 'ERROR', debug: 'DEBUG' };
 
@@ -121,9 +124,16 @@ async function settleAll(object, pages) {
 function settleBeforeClose(page) {
   const close = page.close;
   page.close = async function (...given) {
-    if (!page.isClosed()) await settleAll(page, [page]);
-    return close.apply(this, given);
+    return whileClosing([page], given[0], async () => {
+      if (!page.isClosed()) await settleAll(page, [page]);
+      return close.apply(this, given);
+    });
   };
+}
+
+/** `given`: whoever closes may give a reason. */
+function whileClosing(objects, given, act) {
+  return lateAnswers.whileClosing(objects, given?.reason ?? CLOSED, act);
 }
 
 /** What a context has to show is taken before it goes; its browser may take it along. */
@@ -135,9 +145,11 @@ async function beforeEnd(context) {
 function endBeforeClose(context) {
   const close = context.close;
   context.close = async function (...given) {
-    await beforeEnd(context);
-    keeping.closing(context, given[0]?.reason);
-    return close.apply(this, given);
+    return whileClosing([context], given[0], async () => {
+      await beforeEnd(context);
+      keeping.closing(context, given[0]?.reason);
+      return close.apply(this, given);
+    });
   };
 }
 
@@ -164,4 +176,4 @@ function options(given = {}) {
   return proxies.inContext(plainFiles.options(given));
 }
 
-module.exports = { beforeEnd, options, watch };
+module.exports = { beforeEnd, options, watch, whileClosing };

@@ -8,6 +8,7 @@ const browsers = require('./browsers.cjs');
 const { tellLevels } = require('./console_levels.cjs');
 const { report } = require('./facts.cjs');
 const features = require('./features.cjs');
+const lateAnswers = require('./late_answers.cjs');
 const lateEncoder = require('./late_encoder.cjs');
 const plainSource = require('./plain_source.cjs');
 const requests = require('./requests.cjs');
@@ -28,6 +29,7 @@ function takeHold(loaded) {
     seen.add(loaded);
     for (const name of ['chromium', 'firefox', 'webkit']) browsers.wrapType(loaded[name]);
     typing.watch(loaded);
+    if (settings.script) lateAnswers.watch(loaded);
     requests.wrapFactory(loaded.request);
     browsers.watchCalls(loaded);
   } catch {

@@ -4,6 +4,7 @@
 
 const { createHash } = require('node:crypto');
 const { report } = require('./facts.cjs');
+const lateAnswers = require('./late_answers.cjs');
 const { anySecret, isBegun, spelled } = require('./likenesses.cjs');
 const secrets = require('./secrets.cjs');
 const { quietly } = require('./quietly.cjs');
@@ -17,6 +18,8 @@ const FIELDS = 'input, textarea, select';
 const SILENT = ['style', 'script', 'noscript', 'head', 'template'].map((one) => `${one}:visible`).join(', ');
 const FOCUSED = ':is(input, textarea, [contenteditable]):focus';
 const NAMES_A_LINE = 100;
+/** Of Playwright's own tests: pictures do not wait for fonts. */
+const NO_FONTS = 'PW_TEST_SCREENSHOT_NO_FONTS_READY';
 
 /** How Playwright Test takes pictures by itself, in all its versions. */
 function isAutomatic(given) {
@@ -122,12 +125,38 @@ async function judged(page, take, given) {
   return picture;
 }
 
+/** Whether each frame of a page has loaded; null: the page is busy, and has no picture. */
+async function hasLoaded(page) {
+  const ask = (frame) => inTime(frame.evaluate(() => document.readyState));
+  const [state, ...others] = await quietly(page, () => Promise.all(page.frames().map(ask)));
+  return state === null ? null : [state, ...others].every((one) => one === 'complete');
+}
+
+/** Playwright waits for fonts, which a page that still loads may never have. */
+async function withoutFonts(act) {
+  process.env[NO_FONTS] = '1';
+  try {
+    return await act();
+  } finally {
+    delete process.env[NO_FONTS];
+  }
+}
+
+/** A picture that the script does not ask for, which waits for nothing. */
+async function automatic(page, take, given) {
+  const isLoaded = await hasLoaded(page);
+  if (isLoaded === null) throw new Error('The page does not answer.');
+  const act = () => masked(page, take, given);
+  return isLoaded ? act() : withoutFonts(act);
+}
+
 function wrap(page) {
   const screenshot = page.screenshot;
   page.screenshot = function (given) {
     const take = (options) => screenshot.call(this, options);
-    return (isAutomatic(given) ? masked : judged)(this, take, given);
+    if (!isAutomatic(given)) return judged(this, take, given);
+    return lateAnswers.during(() => automatic(this, take, given));
   };
 }
 
-module.exports = { masked, wrap };
+module.exports = { automatic, wrap };

@@ -1,10 +1,10 @@
 'use strict';
-// A script of a check without `scriptPath` has no ending that tells its language: where it is no
-// JavaScript, and TypeScript, its types go, before anything reads it.
+// A script of a check without `scriptPath` has no ending that tells its language: whatever can be
+// TypeScript loses its types, before anything reads it.
 
 const fs = require('node:fs');
-const Module = require('node:module');
 const vm = require('node:vm');
+const { mayHoldTypeArguments, withoutTypeScript } = require('../script/types.cjs');
 
 const IMPORT = /^[ \t]*import\b(?:[^'";]*?\bfrom)?\s*(['"])[^'"\n]*\1/gm;
 const EXPORT = /^[ \t]*export\s+(?:default\s+)?/gm;
@@ -23,22 +23,10 @@ function isJavaScript(source) {
   return compiles(source) || compiles(source.replace(IMPORT, '').replace(EXPORT, ''));
 }
 
-/** Null: it is no TypeScript. Enumerations and the like have to be put into other words, by which
- * what comes behind them may be in other places. */
-function withoutTypes(source) {
-  for (const mode of ['strip', 'transform']) {
-    try {
-      return Module.stripTypeScriptTypes(source, { mode });
-    } catch {
-      // the other way, if there is one
-    }
-  }
-  return null;
-}
-
 /** The script as Node reads it. */
 function asJavaScript(source) {
-  return isJavaScript(source) ? source : (withoutTypes(source) ?? source);
+  if (isJavaScript(source) && !mayHoldTypeArguments(source)) return source;
+  return withoutTypeScript(source) ?? source;
 }
 
 /** In its place. */

@@ -49,7 +49,7 @@ async function picture(page) {
   const name = `screenshot-${++count}.png`;
   const take = (options) => page.screenshot(options);
   const options = { path: path.join(settings.output, name), timeout: PICTURE_MS };
-  await masking.masked(page, take, options).catch(() => {});
+  await masking.automatic(page, take, options).catch(() => {});
 }
 
 /** The script has ended: what is still open is shown as it is now. */

@@ -5,6 +5,7 @@
 const Module = require('node:module');
 const path = require('node:path');
 const vm = require('node:vm');
+const { mayHoldTypeArguments, withoutTypes } = require('../script/types.cjs');
 
 const OURS = __dirname + path.sep;
 const BABEL = /[/\\]transform[/\\]babelBundle$/;
@@ -57,22 +58,14 @@ function compiles(source, filename) {
   );
 }
 
-/** Types blanked out, where nothing else is TypeScript's own. Null: it is not so. */
-function withoutTypes(source) {
-  try {
-    return Module.stripTypeScriptTypes(source);
-  } catch {
-    return null;
-  }
-}
-
 /** What Node can run as a CommonJS module in its place. Null: Babel has to read it. */
 function plainSource(source, filename) {
   const isTyped = /\.c?ts$/.test(filename);
   if (!isTyped && !/\.c?js$/.test(filename)) return null;
   const text = required(source);
   if (text === null || /^#!/.test(text) || UNSURE.test(text.replaceAll('module.exports', ''))) return null;
-  if (compiles(text, filename)) return text;
+  const isPlain = compiles(text, filename);
+  if (isPlain && !(isTyped && mayHoldTypeArguments(text))) return text;
   const bare = isTyped ? withoutTypes(text) : null;
   return bare !== null && compiles(bare, filename) ? bare : null;
 }

@@ -2,6 +2,7 @@
 // Playwright Test's reporter of a run: what happens goes to the agent, which judges it.
 
 const fs = require('node:fs');
+const path = require('node:path');
 const settings = require('./settings.cjs');
 const { whereOf } = require('./error_place.cjs');
 const { report } = require('./facts.cjs');
@@ -25,6 +26,19 @@ function lineOf(location) {
   }
 }
 
+/** Whether `only` chose this test, or a group around it. */
+function isFocused(test) {
+  for (let item = test; item; item = item.parent) if (item._only) return true;
+  return false;
+}
+
+/** The folder of a test's files within the output folder; null: it left none. */
+function folderOf(result) {
+  const paths = result.attachments.filter((one) => one.path);
+  const inside = paths.map((one) => path.relative(settings.output, one.path).split(path.sep));
+  return inside.find((parts) => parts.length > 1 && parts[0] !== '..')?.[0] ?? null;
+}
+
 class FactReporter {
   #softMessages = new Set();
   // A worker in this process puts its own in their place.
@@ -42,7 +56,8 @@ class FactReporter {
 
   onBegin(config, suite) {
     const tests = suite.allTests();
-    report({ fact: 'began', playwright: config.version, tests: tests.length });
+    const focused = tests.some(isFocused);
+    report({ fact: 'began', playwright: config.version, tests: tests.length, focused });
     if (!settings.script || !mayShare(textsIn(settings.root), tests)) return;
     process[Symbol.for('picket.part')]('worker_here.cjs').install();
   }
@@ -79,6 +94,7 @@ class FactReporter {
       retry: result.retry,
       tookMs: result.duration,
       errors: result.errors.length,
+      folder: folderOf(result),
     });
   }
 
@@ -95,7 +111,8 @@ class FactReporter {
     const message = String(error.message ?? error.value ?? 'an error without a message');
     const soft = this.#softMessages.has(error.message);
     const title = test ? this.#title(test) : null;
-    report({ fact: 'error', message, where: whereOf(error), soft, test: title });
+    const frame = error.snippet ?? null;
+    report({ fact: 'error', message, where: whereOf(error), soft, test: title, frame });
   }
 
   #title(test) {

@@ -2,10 +2,13 @@
 // Each call of Playwright's `request` becomes a node: what was asked, what came, how long it took.
 
 const { report } = require('./facts.cjs');
+const lateAnswers = require('./late_answers.cjs');
 const proxies = require('./proxies.cjs');
 
 const MOST_REQUESTS = 500;
 const MOST_EXCHANGES = 50;
+/** Playwright's words where whoever disposes of requests gives no reason. */
+const DISPOSED = 'Request context disposed.';
 
 // A script may put others in their place.
 const now = performance.now.bind(performance);
@@ -96,9 +99,13 @@ function watch(context) {
   const kind = context && Object.getPrototypeOf(context);
   if (!kind?._innerFetch || seen.has(kind)) return;
   seen.add(kind);
-  const fetch = kind._innerFetch;
+  const { _innerFetch: fetch, dispose } = kind;
   kind._innerFetch = function (options = {}) {
     return observed(this, () => fetch.call(this, options), options);
+  };
+  kind.dispose = function (options) {
+    const reason = options?.reason ?? DISPOSED;
+    return lateAnswers.whileClosing([this], reason, () => dispose.call(this, options));
   };
 }
 

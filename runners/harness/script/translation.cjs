@@ -66,8 +66,16 @@ function withImports(content, file, modules) {
   }
 }
 
+/** JavaScript without the type arguments that it reads as comparisons. */
+function withoutTypeArguments(content) {
+  if (!content.includes('<')) return content; // most scripts
+  const { mayHoldTypeArguments, withoutTypes } = require('./types.cjs');
+  return mayHoldTypeArguments(content) ? (withoutTypes(content) ?? content) : content;
+}
+
 /** Most files are plain, and the translator takes its time: it is asked where Node gives up. */
-function compileAny(compile, content, file, modules) {
+function compileAny(compile, given, file, modules) {
+  const content = withoutTypeArguments(given);
   let plain;
   try {
     plain = compile(content);

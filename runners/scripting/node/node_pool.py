@@ -99,6 +99,8 @@ def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Pro
         argv=(
             str(runtime.node),
             "--permission",
+            # Reading TypeScript is meant here.
+            "--disable-warning=ExperimentalWarning",
             f"--max-old-space-size={HEAP_MB}",
             # No compile cache: under permissions Node uses one only where it may write it.
             *(f"--allow-fs-read={one}/*" for one in (code, runtime.modules)),

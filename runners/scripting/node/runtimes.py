@@ -220,6 +220,21 @@ _MISSING: Final = re.compile(
 """Matches at the start of an error only, as errors may quote the target's own texts."""
 _MIN_SIMILARITY: Final = 0.8
 """How alike names must be: there are many short ones, and `express` does not mean `expect`."""
+_INSTEAD: Final = {
+    "@elastic/synthetics": (
+        "A journey of @elastic/synthetics becomes `test('…', async ({ page }) => { … })` of "
+        "@playwright/test, and its `step` becomes `await test.step('…', async () => { … })`."
+    ),
+    "k6": (
+        "A script of k6 becomes a MULTI_STEP check: `test('…', async ({ request }) => { … })` of "
+        "@playwright/test, with `await request.get('…')` for `http.get` and `expect` for `check`."
+    ),
+    "puppeteer": (
+        "A script of puppeteer becomes one of Playwright: "
+        "`const { chromium } = require('playwright')` has `launch`, whose browser has `newPage`."
+    ),
+}
+"""What to write in place of the libraries of other products, which are not in any runtime."""
 _OWN_FILES: Final = (
     "Files of its own a check names in `dependencies`, or in `dependencyFiles` of a check file."
 )
@@ -236,6 +251,9 @@ def suggest_module(message: str) -> str | None:
     name = found["module"] or found["library"]
     if name.startswith((".", "/")):
         return _OWN_FILES
+    package = "/".join(name.split("/")[: 2 if name.startswith("@") else 1])
+    if (instead := _INSTEAD.get(package.removesuffix("-core"))) is not None:
+        return instead
     libraries = {library for one in RUNTIMES.values() for library in one.libraries}
     meant = suggest_name(name, libraries, alike=_MIN_SIMILARITY)
     return f"{_LIBRARIES}; did you mean {meant}?" if meant else f"{_LIBRARIES}."

@@ -13,6 +13,7 @@ from contract.evidence import (
     RequestNode,
     RequestTimings,
     ScriptError,
+    ScriptTest,
     StepSeen,
 )
 from contract.result import Failure, FailureKind, LogLine, Timings
@@ -25,13 +26,15 @@ from runners.scripting.playwright.reporter import (
     RequestFact,
     StepBegan,
     StepEnded,
+    TestEnded,
     strip_colours,
 )
 from runners.scripting.playwright.run import ScriptRun
-from runners.scripting.playwright.verdict import MESSAGE_CHARS, find_failure
+from runners.scripting.playwright.verdict import MESSAGE_CHARS, describe_gap, find_failure
 from runners.scripting.proxy.egress_proxy import UnreachedTarget
 
 _STEPS: Final = 300
+_TESTS: Final = 300
 _ERRORS: Final = 20
 _TITLE_CHARS: Final = 300
 _URL_CHARS: Final = 2048
@@ -121,6 +124,7 @@ def _build_common_evidence(
             _build_step(step, events.step_ends.get(step.id), start_ms) for step in steps[:_STEPS]
         ),
         "steps_left_off": max(0, len(steps) - _STEPS),
+        "tests": tuple(_build_test(test) for test in list(events.tests.values())[:_TESTS]),
         "errors": tuple(_build_error(error) for error in errors[:_ERRORS]),
         "user_script_errors": len(errors),
     }
@@ -189,8 +193,22 @@ def _offset_ms(at_ms: float, start_ms: float) -> float:
 
 
 def _build_error(fact: ErrorFact) -> ScriptError:
-    message = cut(strip_colours(fact.message), _ERROR_CHARS)
-    return ScriptError(message=message, where=fact.where, is_soft=fact.soft)
+    return ScriptError(
+        message=cut(strip_colours(fact.message), _ERROR_CHARS),
+        where=fact.where,
+        is_soft=fact.soft,
+        test=None if fact.test is None else cut(fact.test, _TITLE_CHARS),
+        frame=None if fact.frame is None else cut(strip_colours(fact.frame), _ERROR_CHARS),
+    )
+
+
+def _build_test(fact: TestEnded) -> ScriptTest:
+    return ScriptTest(
+        title=cut(fact.title, _TITLE_CHARS),
+        status=fact.status,
+        outcome=fact.outcome,
+        took_ms=fact.took_ms,
+    )
 
 
 _TUNNEL: Final = "ERR_TUNNEL_CONNECTION_FAILED"
@@ -217,7 +235,7 @@ def build_observation(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvide
         response_time_ms=took_ms,
         timings=Timings(total=took_ms),
         failure=add_proxy_cause(failure, run.unreached),
-        degraded_because=run.degraded_because,
+        degraded_because=run.degraded_because or describe_gap(run.events),
         evidence=evidence,
         artifacts=run.artifacts,
         log=build_log(run.ended.log, run.events, run.notes, start_ms=run.start_ms),

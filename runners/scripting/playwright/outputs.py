@@ -86,6 +86,8 @@ _KINDS: Final[dict[str, ArtifactKind]] = {
     ".jpg": "screenshot",
     ".jpeg": "screenshot",
 }
+_ERROR_CONTEXT: Final = "error-context.md"
+"""Playwright's description of a failure, with what its page showed."""
 
 
 class _Degraded(msgspec.Struct):
@@ -113,22 +115,29 @@ def read_degraded(folder: Path) -> str | None:
 
 
 def keep_files(
-    workspace: Workspace, *folders: Path, into: Workspace, until: Deadline, names: FileNames
+    workspace: Workspace,
+    *folders: Path,
+    into: Workspace,
+    until: Deadline,
+    names: FileNames,
+    failed: tuple[str, ...] = (),
 ) -> KeptFiles:
     """Move the files that results keep into a workspace as artifacts; it blocks.
 
-    `workspace`: holds the folders. `into`: gets the files.
+    `workspace`: holds the folders. `into`: gets the files. `failed`: the folders of failed tests
+    within the output folder, whose files come first.
 
     Raises:
         OSError: the disk is at fault.
     """
-    wanted = list(_name_files(filter(workspace.contains, folders), names).items())[:MOST_FILES]
+    own = filter(workspace.contains, folders)
+    wanted = list(_name_files(own, names, failed).items())[:MOST_FILES]
     artifacts: dict[str, Artifact] = {}
     for number, (name, path) in enumerate(wanted):
         if until.has_passed:
             return KeptFiles(artifacts=tuple(artifacts.values()), out_of_time=len(wanted) - number)
         shutil.move(path, into.folder / name)
-        made = into.artifact(name, _KINDS[path.suffix.lower()])
+        made = into.artifact(name, _KINDS.get(path.suffix.lower(), "file"))
         is_copied = is_unfinished(path) and made.sha256 in {a.sha256 for a in artifacts.values()}
         if is_copied:
             (into.folder / name).unlink()
@@ -137,12 +146,19 @@ def keep_files(
     return KeptFiles(artifacts=tuple(artifacts.values()), out_of_time=0)
 
 
-def _name_files(folders: Iterable[Path], names: FileNames) -> dict[str, Path]:
+def _name_files(
+    folders: Iterable[Path], names: FileNames, failed: tuple[str, ...]
+) -> dict[str, Path]:
     """Map the names under which files are kept to their paths."""
     named: dict[str, Path] = {}
     for folder in folders:
-        # Unfinished files come last: Playwright may already have copied them to their place.
-        for path in sorted(find_files(folder), key=is_unfinished):
+
+        def rank(path: Path, folder: Path = folder) -> tuple[bool, int]:
+            # Unfinished files come last: Playwright may already have copied them to their place.
+            of_test = path.relative_to(folder).parts[0]
+            return is_unfinished(path), [*failed, of_test].index(of_test)
+
+        for path in sorted(find_files(folder), key=rank):
             named.setdefault(_free_name(path, folder, names, taken=set(named)), path)
     return named
 
@@ -157,7 +173,8 @@ def find_files(folder: Path) -> Iterator[Path]:
             looked_at += 1
             if looked_at > _MOST_LOOKED_AT:
                 return
-            if path.suffix.lower() in _KINDS and not is_partial_archive(path) and _is_regular(path):
+            is_kept = path.suffix.lower() in _KINDS or path.name == _ERROR_CONTEXT
+            if is_kept and not is_partial_archive(path) and _is_regular(path):
                 yield path
         looked_at += len(folders)
 
@@ -198,7 +215,7 @@ def _free_name(path: Path, folder: Path, names: FileNames, *, taken: set[str]) -
     parts = known.relative_to(folder).parts
     told = [names.fit(known, *parts[-depth:]) for depth in range(1, len(parts) + 1)]
     suffix = path.suffix.lower()
-    by_number = f"{_KINDS[suffix]}-{len(taken) + 1}{suffix}"
+    by_number = f"{_KINDS.get(suffix, 'file')}-{len(taken) + 1}{suffix}"
     fit = [*filter(None, told), by_number]
     return next((name for name in fit if name not in taken), f"{len(taken)}-{by_number}")
 
@@ -229,11 +246,13 @@ def collect_outputs(  # noqa: PLR0913 - of one run
     records_video: bool,
     until: Deadline,
     names: FileNames,
+    failed: tuple[str, ...] = (),
 ) -> CollectedOutputs:
     """Collect the outputs of a run for which there is time; it blocks.
 
     `workspace`: the one that it ran in. `kept_in`: the one that gets the artifacts. `is_ended`:
     whether its traces and videos are complete. `records_video`: whether it records videos.
+    `failed`: the folders of failed tests within the output folder, whose files come first.
 
     Raises:
         OSError: the disk is at fault.
@@ -243,7 +262,14 @@ def collect_outputs(  # noqa: PLR0913 - of one run
     packed = Path(tempfile.mkdtemp(dir=workspace.folder))
     of_trace = () if is_ended else _pack_traces(workspace, place.output, packed, until.halve())
     kept = keep_files(
-        workspace, place.output, packed, place.root, into=kept_in, until=until, names=names
+        workspace,
+        place.output,
+        packed,
+        place.root,
+        into=kept_in,
+        until=until,
+        names=names,
+        failed=failed,
     )
     notes = (*broken, *_describe_packed_trace(kept, of_trace))
     if kept.out_of_time:

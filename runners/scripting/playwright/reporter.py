@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from contract.evidence import TestOutcome, TestStatus
 from runners.scripting.node.files import UserPaths
 
 _MOST_LAUNCHES: Final = 100
@@ -122,6 +123,8 @@ class Began(_Fact, frozen=True, kw_only=True, tag="began"):
     playwright: Annotated[str, Meta(max_length=50)] | None = None
     """The version of Playwright Test. None: the script is a plain one."""
     tests: Count = 0
+    focused: bool = False
+    """Whether `only` chose the tests, so that others of the script do not run."""
 
 
 class TestBegan(_Fact, frozen=True, kw_only=True, tag="testBegan"):
@@ -134,10 +137,13 @@ class TestEnded(_Fact, frozen=True, kw_only=True, tag="testEnded"):
     """A test of the script has been run once."""
 
     title: Text
-    status: Text
-    outcome: Literal["expected", "unexpected", "flaky", "skipped"]
+    status: TestStatus
+    outcome: TestOutcome
     """The outcome of all tries of the test so far."""
+    took_ms: Ms = 0
     errors: Count = 0
+    folder: Text | None = None
+    """The folder of its files within the output folder. None: it left no files."""
 
 
 class StepBegan(_Fact, frozen=True, kw_only=True, tag="stepBegan"):
@@ -165,6 +171,8 @@ class ErrorFact(_Fact, frozen=True, kw_only=True, tag="error"):
     soft: bool = False
     test: Text | None = None
     """The title of its test. None: it happened outside of any test."""
+    frame: Text | None = None
+    """The lines of the script around its place. None: Playwright shows none."""
 
 
 class PageFact(_Fact, frozen=True, kw_only=True, tag="page"):
@@ -351,6 +359,11 @@ class ReporterEvents:
         return not self.lost_process and self.ended is not None and not self.ended.left_open
 
     @property
+    def failed_tests(self) -> list[TestEnded]:
+        """The tests that count as failed, in their order."""
+        return [test for test in self.tests.values() if test.outcome == "unexpected"]
+
+    @property
     def errors(self) -> list[ErrorFact]:
         """The errors that count: not those of tests expected to fail, or passed on a retry."""
         well = {title for title, test in self.tests.items() if test.outcome != "unexpected"}
@@ -410,7 +423,7 @@ class ReporterEvents:
         if self.paths is None:
             return fact
         message = self.paths.error(strip_colours(fact.message), fact.where)
-        return ErrorFact(message=message, where=fact.where, soft=fact.soft, test=fact.test)
+        return msgspec.structs.replace(fact, message=message)
 
     def _put(self, into: dict[KeyT, FactT], key: KeyT, fact: FactT, kind: str) -> None:
         if key in into or len(into) < _MOST[kind]:

@@ -278,7 +278,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             ctx.workspace.mark_facts_lost()
         await self._clear_own_launch(events)
         unreached = () if proxy is None else proxy.unreached
-        left = await run_to_completion(self._collect, events.has_all_files)
+        left = await run_to_completion(self._collect, events)
         return ScriptRun(
             events=events,
             ended=ended,
@@ -340,16 +340,18 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             limits=prepared.limits,
         )
 
-    def _collect(self, is_ended: bool) -> CollectedOutputs:  # noqa: FBT001 - called by position, in a thread
+    def _collect(self, events: ReporterEvents) -> CollectedOutputs:
         ctx = self.prepared.ctx
+        folders = (test.folder for test in events.failed_tests)
         return collect_outputs(
             self.place,
             self.workspace,
             kept_in=ctx.workspace,
-            is_ended=is_ended,
+            is_ended=events.has_all_files,
             records_video=self.prepared.script.records_video,
             until=self.prepared.until,
             names=FileNames.of(ctx),
+            failed=tuple(folder for folder in folders if folder is not None),
         )
 
     def _notes(self, after: Iterable[str], *, at_s: float) -> tuple[LogLine, ...]:

@@ -114,11 +114,20 @@ def _fail_by_error(errors: list[ErrorFact], events: ReporterEvents) -> Failure:
     if is_time_up(time_up) and error is not errors[0]:
         told = add_time_up(time_up, told, step=_find_step_title(events, where))
     message = cut(told, MESSAGE_CHARS)
+    further = (_name_test(error, events), _suggest_test(message), suggest_module(message))
     return Failure(
         kind=FailureKind.SCRIPT,
-        message="\n".join(filter(None, (message, _suggest_test(message), suggest_module(message)))),
+        message="\n".join(filter(None, (message, *further))),
         detail={"where": where, "errors": len(errors)},
     )
+
+
+def _name_test(error: ErrorFact, events: ReporterEvents) -> str | None:
+    """Name the test of an error. None: the script has one test, or it belongs to none."""
+    if error.test is None or events.began is None or events.began.tests < 2:
+        return None
+    title, failed = cut(strip_colours(error.test), _SAID_CHARS), len(events.failed_tests)
+    return f"This is the test “{title}”; {failed} of {events.began.tests} tests failed."
 
 
 def _suggest_test(message: str) -> str | None:
@@ -147,6 +156,25 @@ def _judge_end(events: ReporterEvents, ended: ProgramExit, *, is_degraded: bool)
             f"The test “{unexpected[0]}” passed, and is marked to fail.", code="UNEXPECTED"
         )
     return _fail_by_script("The script did not run to its end.", code="INTERRUPTED")
+
+
+def describe_gap(events: ReporterEvents) -> str | None:
+    """Describe tests that a passed script left out. None: at least one ran, and all could.
+
+    Such a script may have stopped checking anything, and nobody notices a run that passes.
+    """
+    if events.began is None or not events.tests:
+        return None
+    if all(test.outcome == "skipped" for test in events.tests.values()):
+        return f"No test ran: {_count_tests(events.began.tests)} skipped."
+    if events.began.focused:
+        ran = "1 test" if events.began.tests == 1 else f"{events.began.tests} tests"
+        return f"`only` is left in the script: it ran {ran}, and no others that it may have."
+    return None
+
+
+def _count_tests(tests: int) -> str:
+    return "the only one is" if tests == 1 else f"all {tests} are"
 
 
 def _judge_exit(ended: ProgramExit) -> Failure | None:

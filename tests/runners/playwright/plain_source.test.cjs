@@ -38,6 +38,12 @@ test('types are blanked out, so that everything keeps its place', () => {
   assert.equal(plain.split('\n').length, source.split('\n').length);
 });
 
+test('type arguments are types in TypeScript, and comparisons in JavaScript', () => {
+  const source = `${IMPORT}\ntest('a', async () => f<Object>(1));\n`;
+  assert.match(plainSource(source, '/x/a.spec.ts'), /f {8}\(1\)/);
+  assert.match(plainSource(source, '/x/a.spec.js'), /f<Object>\(1\)/);
+});
+
 for (const [what, source, file] of [
   ['other imports', "import fs from 'node:fs';", 'a.js'],
   ['imports of the check itself', "import { a } from './a';", 'a.js'],

@@ -39,6 +39,17 @@ test('types are left aside, and an enumeration works', async () => {
   assert.equal(done.request.body, 'sencha green');
 });
 
+test('type arguments are no comparisons, though nothing else is TypeScript', async () => {
+  const { done } = await play(
+    aScript([
+      'const first = (all) => all[0];',
+      "if (1 < 2 && 2 > 1) request.body = first<Object>(['sencha']);",
+      'return;',
+    ]),
+  );
+  assert.equal(done.request.body, 'sencha');
+});
+
 test('snippets are imported, whichever way they and the script are written', async () => {
   const snippets = {
     'snippets/modern.js': "import { old } from './old.js';\nexport const modern = () => old + 1;",

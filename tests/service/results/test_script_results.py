@@ -11,6 +11,7 @@ from contract.evidence import (
     RequestNode,
     RequestTimings,
     ScriptError,
+    ScriptTest,
     StepSeen,
     SuiteTest,
     TestCounts,
@@ -35,7 +36,8 @@ BROWSER = BrowserEvidence(
     runtime_id="2026.04",
     playwright="1.65.1",
     pages=(PAGE, PageSeen(index=1, url="http://shop.test/cart", console_errors=1)),
-    errors=(ScriptError(message="expected 1", where="script.js:5:14"),),
+    tests=(ScriptTest(title="buys", status="failed", outcome="unexpected", took_ms=5),),
+    errors=(ScriptError(message="expected 1", where="script.js:5:14", test="buys", frame="> 5"),),
     user_script_errors=1,
 )
 
@@ -100,7 +102,9 @@ async def test_a_browser_result_shows_pages_with_vitals_and_errors(
         "TBT": None,
     }
     assert first["pageTimings"] == {"onContentLoad": None, "onLoad": 900}
-    assert seen["errors"][0]["where"] == "script.js:5:14"
+    error = seen["errors"][0]
+    assert (error["where"], error["test"], error["frame"]) == ("script.js:5:14", "buys", "> 5")
+    assert [(one["title"], one["status"]) for one in seen["tests"]] == [("buys", "failed")]
     assert seen["jobLog"] == [{"time": START_MS + 3, "msg": "hello", "level": "WARN"}]
     assert seen["jobAssets"] == ["trace.zip", "video.webm", "test-results.json"]
     at = f"/v1/check-results/{check['id']}/{result['id']}/assets"

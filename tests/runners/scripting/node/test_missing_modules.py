@@ -33,3 +33,19 @@ def test_what_a_target_says_of_its_own_modules_is_no_advice() -> None:
 
 def test_a_module_that_is_little_like_a_library_is_not_taken_for_it() -> None:
     assert (suggest_module("Error: Cannot find module 'express'") or "").endswith("lists.")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("Error: Cannot find module '@elastic/synthetics' (a.ts:1:1)", "becomes `test('…', async"),
+        ("Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'k6' x", "becomes a MULTI_STEP check"),
+        ("Error: Cannot find module 'k6/http'", "becomes a MULTI_STEP check"),
+        ("Error: Cannot find module 'puppeteer-core'", "becomes one of Playwright"),
+        ("Error: puppeteer is not a library of this runtime", "becomes one of Playwright"),
+    ],
+)
+def test_a_library_of_another_product_is_told_with_what_to_write_instead(
+    message: str, told: str
+) -> None:
+    assert told in (suggest_module(message) or "")

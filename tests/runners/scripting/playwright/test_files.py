@@ -30,11 +30,19 @@ def put(folder: Path, path: str, content: bytes = b"x") -> Path:
 
 
 def kept_of(
-    workspace: Workspace, *, within_s: float = 60, names: FileNames | None = None
+    workspace: Workspace,
+    *,
+    within_s: float = 60,
+    names: FileNames | None = None,
+    failed: tuple[str, ...] = (),
 ) -> KeptFiles:
-    out = workspace.folder / "out"
     return keep_files(
-        workspace, out, into=workspace, until=Deadline.after(within_s), names=names or FileNames()
+        workspace,
+        workspace.folder / "out",
+        into=workspace,
+        until=Deadline.after(within_s),
+        names=names or FileNames(),
+        failed=failed,
     )
 
 
@@ -49,6 +57,20 @@ def test_files_of_known_kinds_are_kept_under_their_own_names(workspace: Workspac
         put(out, name)
     assert kept(workspace) == {"trace.zip", "video.webm", "shot.PNG"}
     assert (workspace.folder / "trace.zip").read_bytes() == b"x"
+
+
+def test_the_context_of_an_error_is_kept_as_a_file(workspace: Workspace) -> None:
+    put(workspace.folder / "out", "shop/error-context.md")
+    (found,) = kept_of(workspace).artifacts
+    assert (found.name, found.kind) == ("error-context.md", "file")
+
+
+def test_files_of_failed_tests_come_first_in_the_order_of_the_tests(workspace: Workspace) -> None:
+    for name in ("a", "b", "c", "d"):
+        put(workspace.folder / "out", f"{name}/trace.zip", name.encode())
+    found = kept_of(workspace, failed=("d", "b"))
+    order = [(workspace.folder / one.name).read_bytes() for one in found.artifacts]
+    assert order == [b"d", b"b", b"a", b"c"]
 
 
 def test_files_that_there_is_no_time_for_are_counted(workspace: Workspace) -> None:

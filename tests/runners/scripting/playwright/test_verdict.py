@@ -10,6 +10,7 @@ from runners.scripting.playwright.reporter import ReporterEvents
 from runners.scripting.playwright.verdict import (
     BrowserDidNotStartError,
     RunBrokeOffError,
+    describe_gap,
     find_failure,
 )
 from sandbox.memory import TooLittleMemoryError
@@ -34,6 +35,18 @@ def an_end(**changes: Any) -> ProgramExit:
         "facts_cut": False,
     }
     return ProgramExit(**{**fields, **changes})
+
+
+def a_test(title: str, outcome: str) -> dict[str, Any]:
+    status = {"expected": "passed", "unexpected": "failed"}.get(outcome, outcome)
+    return {"fact": "testEnded", "title": title, "status": status, "outcome": outcome}
+
+
+def gap(*facts: dict[str, Any]) -> str | None:
+    book = ReporterEvents()
+    for fact in facts:
+        book.take(json.dumps(fact).encode())
+    return describe_gap(book)
 
 
 def an_error(**changes: Any) -> dict[str, Any]:
@@ -228,3 +241,25 @@ def test_a_limit_that_was_used_up_is_the_scripts_fault() -> None:
 def test_a_test_that_should_have_failed_is_named() -> None:
     passed = {"fact": "testEnded", "title": "b", "status": "passed", "outcome": "unexpected"}
     assert "“b” passed" in blamed(BEGAN, passed, FAILED).message
+
+
+def test_of_several_tests_the_one_that_failed_is_named() -> None:
+    tests = (a_test("shop · one", "expected"), a_test("shop two", "unexpected"))
+    found = blamed({**BEGAN, "tests": 3}, an_error(test="shop two"), *tests, FAILED)
+    assert found.message.endswith("\nThis is the test “shop two”; 1 of 3 tests failed.")
+    assert "shop two" not in blamed(BEGAN, an_error(test="shop two"), *tests, FAILED).message
+
+
+def test_a_script_whose_tests_are_all_skipped_has_a_gap() -> None:
+    skipped = [a_test("one", "skipped"), a_test("two", "skipped")]
+    assert gap({**BEGAN, "tests": 2}, *skipped) == "No test ran: all 2 are skipped."
+    assert gap(BEGAN, skipped[0]) == "No test ran: the only one is skipped."
+    assert gap({**BEGAN, "tests": 2}, skipped[0], a_test("two", "expected")) is None
+    assert gap({**BEGAN, "playwright": None, "tests": 0}) is None
+
+
+def test_a_script_in_which_only_was_left_has_a_gap() -> None:
+    focused = {**BEGAN, "focused": True}
+    assert gap(focused, a_test("one", "expected")) == (
+        "`only` is left in the script: it ran 1 test, and no others that it may have."
+    )

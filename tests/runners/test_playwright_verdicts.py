@@ -1,0 +1,37 @@
+"""Scripts have the verdict, the errors and the places that plain `playwright test` gives them."""
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.builders.playwright_verdicts import Script, Verdict, read_scripts, run_here, run_plainly
+from tests.builders.scripts import a_scripted_context, runtimes_here
+from tests.servers.slow_site import slow_site
+
+AT_ONCE = 2
+OFTEN = 6
+"""Each sixth script is compared in every run of the tests; all are with `--every-playwright`."""
+LIMIT_S = 240.0
+"""As checks have it: a machine may stand still for seconds."""
+
+
+@pytest.mark.timeout(1800)
+async def test_a_script_has_the_verdict_of_plain_playwright(request: pytest.FixtureRequest) -> None:
+    runtimes = runtimes_here()
+    runtime = runtimes.get(None)
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def run(script: Script) -> Verdict:
+        async with free, a_scripted_context(timeout_s=LIMIT_S) as ctx:
+            return (await run_here(script, ctx, runtime.id))[0]
+
+    async with slow_site() as site:
+        every = request.config.getoption("every_playwright")
+        scripts = read_scripts(site)[:: 1 if every else OFTEN]
+        with TemporaryDirectory() as folder:
+            plain = await run_plainly(scripts, Path(folder), runtimes, runtime)
+        found = await asyncio.gather(*map(run, scripts))
+    ours = {script.name: verdict for script, verdict in zip(scripts, found, strict=True)}
+    assert {name: (ours[name], plain[name]) for name in ours if ours[name] != plain[name]} == {}
