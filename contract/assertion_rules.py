@@ -4,7 +4,6 @@ Each function returns the wrong field and the rest of a sentence that begins wit
 JSONPaths and regular expressions are checked by the package that compiles them.
 """
 
-import math
 from typing import Final
 
 from contract.assertions import (
@@ -14,6 +13,7 @@ from contract.assertions import (
     OF_NUMBERS,
     OF_OBJECTS,
     TEXT_SOURCES,
+    WITHOUT_TARGET,
     Assertion,
     Comparison,
     Source,
@@ -33,6 +33,7 @@ def assertion_problem(assertion: Assertion, kind: CheckType) -> Wrong | None:
         _comparison_problem(assertion, kind)
         or _property_problem(assertion)
         or _target_problem(assertion)
+        or _unused_problem(assertion)
     )
 
 
@@ -89,23 +90,32 @@ def _property_problem(assertion: Assertion) -> Wrong | None:
     return None
 
 
+def _unused_problem(assertion: Assertion) -> Wrong | None:
+    """Find the first field that is filled in and has no effect."""
+    source, comparison = assertion.source, assertion.comparison
+    if assertion.property and source in NUMBER_SOURCES - {Source.LATENCY}:
+        return "property", f"would have no effect: {source} is a number; leave it empty"
+    if assertion.regex and (source is not Source.HEADERS or not assertion.property):
+        because = _REGEX_INSTEAD.get(source, f"{source} takes none")
+        return "regex", f"would have no effect: {because}"
+    if assertion.target and comparison in WITHOUT_TARGET:
+        return "target", f"would have no effect: {comparison} compares with nothing; leave it empty"
+    return None
+
+
+_REGEX_INSTEAD: Final = {
+    Source.HEADERS: "it picks a part of one header; name that in property",
+    **dict.fromkeys(TEXT_SOURCES, "a regular expression on text belongs in property"),
+}
+"""What to do instead, by source."""
+
+
 def _is_number(text: str) -> bool:
-    """Whether comparisons read the text as a number: an integer of any size, or a finite float."""
+    """Whether comparisons read the text as a number, which may be too large for a float."""
     if len(text) > _MOST_NUMBER_CHARS or "_" in text:
         return False
-    return _is_whole(text) or _is_finite(text)
-
-
-def _is_whole(text: str) -> bool:
     try:
-        int(text)
+        float(text)
     except ValueError:
         return False
-    return True
-
-
-def _is_finite(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    return any(map(str.isdigit, text))

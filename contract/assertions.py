@@ -60,6 +60,10 @@ OF_OBJECTS: Final = frozenset(
 """Comparisons of objects (`…_VALUE` also of arrays); they fail on strings and numbers."""
 OF_NUMBERS: Final = frozenset({Comparison.GREATER_THAN, Comparison.LESS_THAN})
 OF_EQUALITY: Final = frozenset({Comparison.EQUALS, Comparison.NOT_EQUALS})
+WITHOUT_TARGET: Final = frozenset(
+    {Comparison.IS_EMPTY, Comparison.NOT_EMPTY, Comparison.IS_NULL, Comparison.NOT_NULL}
+)
+"""Comparisons that have no use for a target."""
 
 
 class Assertion(Wire, frozen=True, kw_only=True):

@@ -4,38 +4,51 @@
   several values, the comparison must hold for each of them.
 - Text sources: `property` is a regular expression; its first capture group is compared, the whole
   match when it has none, the whole text when it is empty.
-- HEADERS: `property` is the header's name in any case, `regex` picks a part of its value; without
-  a name the headers are one object, for HAS_KEY and HAS_VALUE. Values of sensitive headers are
-  compared but never shown.
+- HEADERS: `property` is the header's name, `regex` picks a part of its value; without a name the
+  headers are one object, for HAS_KEY and HAS_VALUE. Names have no case (RFC 9110, 5.1). Values of
+  sensitive headers are compared but never shown.
 - LATENCY: `property` is avg, min, max or stdDev.
 - Where there is no value (no such header, no match, a path that leads nowhere) IS_NULL and
   IS_EMPTY hold and everything else fails, NOT_EQUALS too: a misspelt path must not pass.
-
-Fourteen comparisons hold an actual value against a target, which is always text.
-A number compares with a target that is one (`200`, `0.5`, `1e3`), true, false and null with their
-names, text literally, objects and arrays with the JSON of the target.
-Values that cannot be compared fail the assertion with a sentence, in negative comparisons too: a
-mistake in a check never makes it pass.
+- Of a text that was longer than the limit, the beginning was read. An assertion that the rest could
+  decide otherwise does not hold: NOT_CONTAINS, the absence of a match, a match up to the cut.
 """
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import re2
 
-from contract.assertions import Assertion, AssertionResult, Comparison, Source
+from contract.assertions import (
+    OF_EQUALITY,
+    WITHOUT_TARGET,
+    Assertion,
+    AssertionResult,
+    Comparison,
+    Source,
+)
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
+from runners.judging.comparisons import (
+    COMPARE,
+    HOLDS_FOR_NOTHING,
+    IncomparableError,
+    Json,
+    parse_number,
+    read_json,
+    render_value,
+    write_json,
+)
 from runners.runner import Fact, Fields, JsonText, Number, Numbers, Text
-
-Json = dict[str, Any] | list[Any] | str | int | float | bool | None
-
 
 ACTUAL_LIMIT_BYTES: Final = 10 * 1024
 QUOTE_LIMIT_CHARS: Final = 200
+
+LARGE_CHARS: Final = 1_000_000
+"""Of longer JSON only the part is built that a path begins with."""
 
 _Documents = dict[Source, Json]
 """JSON that was parsed for an earlier assertion of the same run."""
@@ -57,14 +70,25 @@ class _UnanswerableError(ValueError):
     """There is no value to compare, for a reason that its text gives."""
 
 
+class _UndecidedError(_UnanswerableError):
+    """The part of the text that was read does not decide the comparison."""
+
+    def __init__(self, read_bytes: int) -> None:
+        super().__init__(
+            f"the text is longer than the first {read_bytes} bytes, which were read and do not "
+            "decide it"
+        )
+
+
 def _evaluate(
     assertion: Assertion, order: int, facts: Mapping[Source, Fact], documents: _Documents
 ) -> AssertionResult:
+    fact = facts.get(assertion.source)
     try:
-        values = _values(assertion, facts, documents)
-        error, actual = _compare(assertion, values)
+        values = _values(assertion, fact, documents)
+        error, actual = _compare(assertion, values, fact)
         if error is not None:
-            error = _explain_empty(assertion, facts.get(assertion.source)) or error
+            error = _explain_empty(assertion, fact) or error
     except _UnanswerableError as problem:
         error, actual = f"{_subject(assertion)} cannot be evaluated: {problem}.", None
     except RecursionError:
@@ -81,15 +105,13 @@ def _evaluate(
     )
 
 
-def _values(
-    assertion: Assertion, facts: Mapping[Source, Fact], documents: _Documents
-) -> Sequence[Json]:
-    match facts.get(assertion.source):
+def _values(assertion: Assertion, fact: Fact | None, documents: _Documents) -> Sequence[Json]:
+    match fact:
         case Number(value):
             return (value,)
-        case Text(value):
-            return _extract(assertion.property, value)
-        case JsonText() as fact:
+        case Text():
+            return _text_values(assertion, fact)
+        case JsonText():
             return _json_values(assertion, fact, documents)
         case Fields(values):
             return _header_values(assertion, values)
@@ -99,47 +121,78 @@ def _values(
             raise _UnanswerableError("this run recorded no such value")
 
 
+def _text_values(assertion: Assertion, text: Text) -> Sequence[str]:
+    if not assertion.property:
+        if text.read_bytes is not None and _may_differ(assertion, text.value):
+            raise _UndecidedError(text.read_bytes)
+        return (text.value,)
+    found = _search(assertion.property, text.value)
+    if text.read_bytes is not None:
+        is_open = assertion.comparison in HOLDS_FOR_NOTHING if found is None else _ends_text(found)
+        if is_open:
+            raise _UndecidedError(text.read_bytes)
+    return _group(found)
+
+
+def _may_differ(assertion: Assertion, beginning: str) -> bool:
+    """Whether the rest of a text that begins like this decides the comparison of the whole."""
+    if assertion.comparison is Comparison.NOT_CONTAINS:
+        return assertion.target not in beginning
+    return assertion.comparison in OF_EQUALITY and assertion.target.startswith(beginning)
+
+
+def _ends_text(found: re.Match[bytes]) -> bool:
+    return found.end() == found.endpos
+
+
 def _extract(pattern: str | None, text: str) -> Sequence[str]:
-    if not pattern:
-        return (text,)
+    return _group(_search(pattern, text)) if pattern else (text,)
+
+
+def _search(pattern: str, text: str) -> re.Match[bytes] | None:
     try:
-        part = first_group(pattern, text)
+        return compile_pattern(pattern).search(encode_text(text))
     except BadPatternError as problem:
         raise _UnanswerableError(f"the regular expression is wrong: {problem}") from None
-    return () if part is None else (part,)
 
 
 def _json_values(assertion: Assertion, fact: JsonText, documents: _Documents) -> Sequence[Json]:
-    if assertion.source not in documents:
-        documents[assertion.source] = _parse(fact)
+    if fact.unreadable_because is not None:
+        raise _UnanswerableError(fact.unreadable_because.rstrip("."))
     # Imported here: it costs 4 MB and 40 ms, and an agent may never see a JSONPath.
-    from runners.judging.jsonpath import BadPathError, find_values  # noqa: PLC0415
+    from runners.judging.jsonpath import BadPathError, find_in_text, find_values  # noqa: PLC0415
 
+    path = assertion.property or "$"
     try:
-        return find_values(assertion.property or "$", documents[assertion.source])
+        if len(fact.raw) >= LARGE_CHARS and assertion.source not in documents:
+            with suppress(ValueError, msgspec.DecodeError):
+                return find_in_text(path, _json_text(fact))
+        if assertion.source not in documents:
+            documents[assertion.source] = _parse(fact)
+        return find_values(path, documents[assertion.source])
     except BadPathError as problem:
         raise _UnanswerableError(f"the JSONPath is wrong: {problem}") from None
 
 
+def _json_text(fact: JsonText) -> str | bytes:
+    """The text, and without a copy where it is UTF-8 as JSON should be."""
+    if isinstance(fact.raw, str):
+        return fact.raw
+    return fact.raw.content if fact.raw.charset == "utf_8" else fact.raw.decode()
+
+
 def _parse(fact: JsonText) -> Json:
-    if fact.unreadable_because is not None:
-        raise _UnanswerableError(fact.unreadable_because.rstrip("."))
     try:
-        document: Json = msgspec.json.decode(fact.text)
-    except (msgspec.DecodeError, UnicodeError) as problem:
+        return read_json(fact.raw if isinstance(fact.raw, str) else fact.raw.decode())
+    except ValueError as problem:
         raise _UnanswerableError(f"it is not JSON: {problem}") from None
-    return document
 
 
 def _header_values(assertion: Assertion, headers: Mapping[str, str]) -> Sequence[Json]:
     if not assertion.property:
-        return (_hide_headers(headers),)
+        return (dict(headers),)
     value = headers.get(assertion.property.strip().lower())
     return () if value is None else _extract(assertion.regex, value)
-
-
-def _hide_headers(headers: Mapping[str, str]) -> dict[str, Json]:
-    return {name: HIDDEN if name in SENSITIVE_HEADERS else value for name, value in headers.items()}
 
 
 def _named_number(name: str, numbers: Mapping[str, float]) -> Sequence[Json]:
@@ -150,52 +203,77 @@ def _named_number(name: str, numbers: Mapping[str, float]) -> Sequence[Json]:
     raise _UnanswerableError(f"there is no {name or 'property'}, only {', '.join(numbers)}")
 
 
-def _compare(assertion: Assertion, values: Sequence[Json]) -> tuple[str | None, str | None]:
+def _compare(
+    assertion: Assertion, values: Sequence[Json], fact: Fact | None
+) -> tuple[str | None, str | None]:
     """Why the assertion does not hold, if so, and what was compared."""
     if not values:
-        return _explain_missing(assertion), None
-    holds = COMPARE[assertion.comparison]
+        return _explain_missing(assertion, fact), None
+    holds, target = COMPARE[assertion.comparison], _target(assertion)
     for value in values:
         try:
-            if holds(value, assertion.target):
+            if holds(value, target):
                 continue
             reason = ""
         except IncomparableError as problem:
             reason = f" ({problem})"
         actual = _render(assertion, value)
-        return (
-            f"{_describe_target(assertion)}, but it is {_quote(actual)}{reason}.",
-            _clip(actual),
-        )
-    return None, _clip(_render(assertion, values[0] if len(values) == 1 else list(values)))
+        return f"{_describe_target(assertion, fact)}, but it is {_quote(actual)}{reason}.", actual
+    return None, _render(assertion, values[0] if len(values) == 1 else list(values))
+
+
+def _target(assertion: Assertion) -> str:
+    """The target; the names of headers in it in lower case, as the facts have them."""
+    target = assertion.target
+    if assertion.source is not Source.HEADERS or assertion.property:
+        return target
+    if assertion.comparison not in OF_EQUALITY:
+        return target.strip().lower() if assertion.comparison in _OF_KEYS else target
+    try:
+        headers = read_json(target)
+    except ValueError:
+        return target
+    if not isinstance(headers, dict):
+        return target
+    return write_json({name.lower(): value for name, value in headers.items()})
+
+
+_OF_KEYS: Final = frozenset({Comparison.HAS_KEY, Comparison.NOT_HAS_KEY})
 
 
 def _render(assertion: Assertion, value: Json) -> str:
-    if (
-        assertion.source is Source.HEADERS
-        and assertion.property.strip().lower() in SENSITIVE_HEADERS
-    ):
-        return HIDDEN
-    return render_value(value)
+    """The value as a result shows it, cut to what a result carries."""
+    if assertion.source is Source.HEADERS:
+        value = _hide_headers(assertion.property, value)
+    return _clip(render_value(value))
 
 
-def _explain_missing(assertion: Assertion) -> str | None:
+def _hide_headers(name: str, value: Json) -> Json:
+    """The header of this name, or without a name all headers, without sensitive values."""
+    if isinstance(value, dict):
+        return {key: HIDDEN if key in SENSITIVE_HEADERS else one for key, one in value.items()}
+    return HIDDEN if name.strip().lower() in SENSITIVE_HEADERS else value
+
+
+def _explain_missing(assertion: Assertion, fact: Fact | None) -> str | None:
     if assertion.comparison in HOLDS_FOR_NOTHING:
         return None
-    return f"{_describe_target(assertion)}, but there is no such value."
+    return f"{_describe_target(assertion, fact)}, but there is no such value."
 
 
 def _explain_empty(assertion: Assertion, fact: Fact | None) -> str | None:
     """The sentence on a text that is empty for a known reason. None: it is not."""
     if not isinstance(fact, Text) or fact.value or fact.empty_because is None:
         return None
-    return f"{_describe_target(assertion)}, but {fact.empty_because}."
+    return f"{_describe_target(assertion, fact)}, but {fact.empty_because}."
 
 
-def _describe_target(assertion: Assertion) -> str:
+def _describe_target(assertion: Assertion, fact: Fact | None) -> str:
     expectation = _EXPECTATIONS[assertion.comparison]
-    target = f" {_quote(assertion.target)}" if assertion.comparison not in _WITHOUT_TARGET else ""
-    return f"{_subject(assertion)} should {expectation}{target}"
+    target = f" {_quote(assertion.target)}" if assertion.comparison not in WITHOUT_TARGET else ""
+    read_bytes = fact.read_bytes if isinstance(fact, Text) else None
+    part = "" if read_bytes is None else f"The first {read_bytes} bytes of "
+    return f"{part}{_subject(assertion)} should {expectation}{target}"
 
 
 def _subject(assertion: Assertion) -> str:
@@ -212,17 +290,13 @@ def _quote(text: str) -> str:
 
 
 def _clip(text: str) -> str:
-    if len(text) <= ACTUAL_LIMIT_BYTES // 4:
+    """The beginning of the text; lone surrogates, which no result carries, as JSON writes them."""
+    if len(text) <= ACTUAL_LIMIT_BYTES // 4 and text.isascii():
         return text
-    body = encode_text(text)
-    if len(body) <= ACTUAL_LIMIT_BYTES:
-        return text
+    body = text[:ACTUAL_LIMIT_BYTES].encode("utf-8", "backslashreplace")
     return body[:ACTUAL_LIMIT_BYTES].decode("utf-8", "ignore")
 
 
-_WITHOUT_TARGET: Final = frozenset(
-    {Comparison.IS_EMPTY, Comparison.NOT_EMPTY, Comparison.IS_NULL, Comparison.NOT_NULL}
-)
 _EXPECTATIONS: Final[Mapping[Comparison, str]] = {
     Comparison.EQUALS: "equal",
     Comparison.NOT_EQUALS: "not equal",
@@ -240,189 +314,6 @@ _EXPECTATIONS: Final[Mapping[Comparison, str]] = {
     Comparison.NOT_NULL: "not be null",
 }
 """What each comparison asks for, after "should"."""
-
-
-Compare = Callable[[Json, str], bool]
-
-
-class IncomparableError(ValueError):
-    """Value and target do not go together; the text says why."""
-
-
-def render_value(value: Json) -> str:
-    """A value as its reader writes it: text bare, whole numbers without a point, else JSON."""
-    if isinstance(value, str):
-        return value
-    if type(value) is int:
-        return str(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return msgspec.json.encode(value).decode()
-
-
-MAX_NUMBER_CHARS: Final = 400
-"""No number that a check compares is longer; and longer texts must not be remembered."""
-
-
-def parse_number(text: str) -> float | int | None:
-    """The number that a text is. None: it is none."""
-    return _parse_number(text) if len(text) <= MAX_NUMBER_CHARS else None
-
-
-@lru_cache(maxsize=1024)
-def _parse_number(text: str) -> float | int | None:
-    try:
-        if "_" in text:
-            return None
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def is_empty(value: Json) -> bool:
-    """Null, and text, arrays and objects without content; numbers and truth values never."""
-    return value is None or (isinstance(value, (str, list, dict)) and not value)
-
-
-def equals(value: Json, target: str) -> bool:
-    """Whether the value is what the target says."""
-    if isinstance(value, str):
-        return value == target
-    if value is None or isinstance(value, bool):
-        return render_value(value) == target.strip()
-    if isinstance(value, (int, float)):
-        return value == _number_target(target)
-    return _are_equal(value, _json_target(target, name_kind(value)))
-
-
-def is_greater(value: Json, target: str) -> bool:
-    """Whether the value, a number, is above the target."""
-    return _number_value(value) > _number_target(target)
-
-
-def is_less(value: Json, target: str) -> bool:
-    """Whether the value, a number, is below the target."""
-    return _number_value(value) < _number_target(target)
-
-
-def has_key(value: Json, target: str) -> bool:
-    """Whether the object has a member of that name."""
-    if not isinstance(value, dict):
-        raise IncomparableError(f"only an object has keys, and this is {name_kind(value)}")
-    return target in value
-
-
-def has_value(value: Json, target: str) -> bool:
-    """Whether a member of the object or an element of the array is what the target says."""
-    if not isinstance(value, (dict, list)):
-        raise IncomparableError(
-            f"only an object or an array has values, and this is {name_kind(value)}"
-        )
-    return any(_may_equal(item, target) for item in _items(value))
-
-
-def contains(value: Json, target: str) -> bool:
-    """Whether the text has the target in it, or the array an element that it names."""
-    if isinstance(value, list):
-        return any(_may_equal(item, target) for item in value)
-    if value is None or isinstance(value, dict):
-        raise IncomparableError(
-            f"only text, numbers and arrays contain something, and this is {name_kind(value)}"
-        )
-    return target in render_value(value)
-
-
-def name_kind(value: Json) -> str:
-    """What a value is, in words."""
-    return _KINDS[type(value)]
-
-
-def _negate(compare: Compare) -> Compare:
-    return lambda value, target: not compare(value, target)
-
-
-COMPARE: Final[Mapping[Comparison, Compare]] = {
-    Comparison.EQUALS: equals,
-    Comparison.NOT_EQUALS: _negate(equals),
-    Comparison.HAS_KEY: has_key,
-    Comparison.NOT_HAS_KEY: _negate(has_key),
-    Comparison.HAS_VALUE: has_value,
-    Comparison.NOT_HAS_VALUE: _negate(has_value),
-    Comparison.IS_EMPTY: lambda value, _: is_empty(value),
-    Comparison.NOT_EMPTY: lambda value, _: not is_empty(value),
-    Comparison.GREATER_THAN: is_greater,
-    Comparison.LESS_THAN: is_less,
-    Comparison.CONTAINS: contains,
-    Comparison.NOT_CONTAINS: _negate(contains),
-    Comparison.IS_NULL: lambda value, _: value is None,
-    Comparison.NOT_NULL: lambda value, _: value is not None,
-}
-"""How each comparison decides; a test holds it complete."""
-
-HOLDS_FOR_NOTHING: Final = frozenset({Comparison.IS_NULL, Comparison.IS_EMPTY})
-"""What holds where there is no value at all; every other comparison fails there."""
-
-_KINDS: Final[Mapping[type, str]] = {
-    dict: "an object",
-    list: "an array",
-    str: "text",
-    int: "a number",
-    float: "a number",
-    bool: "a truth value",
-    type(None): "null",
-}
-
-
-def _number_value(value: Json) -> float | int:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
-    number = parse_number(value) if isinstance(value, str) else None
-    if number is None:
-        raise IncomparableError(f"only numbers are greater or less, and this is {name_kind(value)}")
-    return number
-
-
-def _number_target(target: str) -> float | int:
-    number = parse_number(target)
-    if number is None:
-        raise IncomparableError("the value is a number, and the target is not")
-    return number
-
-
-def _json_target(target: str, kind: str) -> Json:
-    try:
-        parsed: Json = msgspec.json.decode(target)
-    except (msgspec.DecodeError, UnicodeError):
-        raise IncomparableError(f"the value is {kind}, and the target is not JSON") from None
-    return parsed
-
-
-def _may_equal(item: Json, target: str) -> bool:
-    """Whether they are equal; a target of another kind is different, not a mistake."""
-    try:
-        return equals(item, target)
-    except IncomparableError:
-        return False
-
-
-def _items(value: dict[str, Json] | list[Json]) -> list[Json]:
-    return list(value.values()) if isinstance(value, dict) else value
-
-
-def _are_equal(one: Json, other: Json) -> bool:
-    """Equal as JSON: 1 is 1.0, but true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_are_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_are_equal, one, other))
-    return one == other
 
 
 MAX_PATTERN_CHARS: Final = 10_000
@@ -460,12 +351,16 @@ def first_group(source: str, text: str) -> str | None:
     Raises:
         BadPatternError: the pattern cannot be used.
     """
-    pattern = compile_pattern(source)
-    found = pattern.search(encode_text(text))
+    found = _group(compile_pattern(source).search(encode_text(text)))
+    return found[0] if found else None
+
+
+def _group(found: re.Match[bytes] | None) -> Sequence[str]:
+    """The part that is compared. Empty: there was no match, or its group took no part in it."""
     if found is None:
-        return None
-    group = found.group(1 if pattern.groups else 0)
-    return None if group is None else group.decode("utf-8", "replace")
+        return ()
+    group = found.group(1 if found.re.groups else 0)
+    return () if group is None else (group.decode("utf-8", "replace"),)
 
 
 def encode_text(text: str) -> bytes:

@@ -49,6 +49,14 @@ def asserting(kind: str, source: str, comparison: str, **more: str) -> tuple[str
 
 
 A = "request.assertions[0]"
+_AS_CLIENTS_SEND = {
+    "source": "STATUS_CODE",
+    "comparison": "EQUALS",
+    "property": "",
+    "target": "200",
+    "regex": None,
+}
+"""What a client sends that fills in every field."""
 
 WRONG = [
     (("url", with_request("url", url="ftp://a.test")), "request.url"),
@@ -79,6 +87,11 @@ WRONG = [
     (asserting("dns", "RESPONSE_TIME", "HAS_VALUE", target="1"), f"{A}.comparison"),
     (asserting("api", "STATUS_CODE", "EQUALS", target="2xx"), f"{A}.target"),
     (asserting("icmp", "LATENCY", "LESS_THAN", property="avg", target="fast"), f"{A}.target"),
+    (asserting("url", "STATUS_CODE", "EQUALS", property="$.a", target="200"), f"{A}.property"),
+    (asserting("dns", "RESPONSE_TIME", "LESS_THAN", property="a", target="9"), f"{A}.property"),
+    (asserting("api", "JSON_BODY", "EQUALS", property="$", regex="(.)", target="a"), f"{A}.regex"),
+    (asserting("api", "TEXT_BODY", "EQUALS", regex="(.)", target="a"), f"{A}.regex"),
+    (asserting("tcp", "RESPONSE_DATA", "NOT_EMPTY", target="a"), f"{A}.target"),
 ]
 
 RIGHT = [
@@ -96,6 +109,9 @@ RIGHT = [
     asserting("api", "JSON_BODY", "HAS_KEY", property="$", target="id"),
     asserting("api", "HEADERS", "EQUALS", property="etag", regex="(.)", target="1"),
     asserting("tcp", "RESPONSE_DATA", "LESS_THAN", property=r"load (\d+)", target="3"),
+    asserting("url", "STATUS_CODE", "EQUALS", property="", target="200", regex=""),
+    asserting("api", "JSON_BODY", "NOT_EMPTY", property="$.title", target="", regex=""),
+    ("api", with_request("api", assertions=[_AS_CLIENTS_SEND])),
 ]
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from contract.assertion_rules import assertion_problem, expression_of, path_of
 from contract.assertions import JSON_SOURCES, OF_OBJECTS, Assertion, Comparison, Source
 from contract.checks import SPEC_TYPES, CheckType
-from runners.judging.assertions import parse_number
+from runners.judging.comparisons import parse_number
 
 S, C = Source, Comparison
 
@@ -29,6 +29,9 @@ def an_assertion(
         an_assertion(S.HEADERS, C.HAS_KEY, "etag"),
         an_assertion(S.HEADERS, C.EQUALS, "1", property="x-count"),
         an_assertion(S.TEXT_BODY, C.IS_NULL, property="error"),
+        an_assertion(S.STATUS_CODE, C.EQUALS, "200", property="", regex=""),
+        an_assertion(S.HEADERS, C.EQUALS, "1", property="x-count", regex="(.)"),
+        an_assertion(S.JSON_BODY, C.EQUALS, "1e400", property="$.n"),
     ],
 )
 def test_an_assertion_that_may_hold_is_taken(assertion: Assertion) -> None:
@@ -53,9 +56,23 @@ def test_an_assertion_that_may_hold_is_taken(assertion: Assertion) -> None:
             "target",
             "as GREATER_THAN compares numbers",
         ),
+        (an_assertion(S.STATUS_CODE, C.EQUALS, "200", property="$.a"), "property", "is a number"),
+        (
+            an_assertion(S.RESPONSE_TIME, C.LESS_THAN, "9", property="avg"),
+            "property",
+            "is a number",
+        ),
+        (
+            an_assertion(S.JSON_BODY, C.EQUALS, "a", property="$", regex="(.)"),
+            "regex",
+            "JSON_BODY takes none",
+        ),
+        (an_assertion(S.TEXT_BODY, C.EQUALS, "a", regex="(.)"), "regex", "belongs in property"),
+        (an_assertion(S.HEADERS, C.HAS_KEY, "etag", regex="(.)"), "regex", "name that in property"),
+        (an_assertion(S.TEXT_BODY, C.NOT_EMPTY, "a"), "target", "NOT_EMPTY compares with nothing"),
     ],
 )
-def test_an_assertion_that_never_holds_is_refused(
+def test_an_assertion_that_never_holds_or_has_a_field_without_effect_is_refused(
     assertion: Assertion, field: str, words: str
 ) -> None:
     found = assertion_problem(assertion, CheckType.API)

@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,6 +169,120 @@ def test_a_body_that_may_not_be_read_says_why() -> None:
     result = evaluated(S.JSON_BODY, C.NOT_EMPTY, "", {S.JSON_BODY: fact}, property="$.user")
     assert result.error == (
         "JSON_BODY `$.user` cannot be evaluated: the content type is text/html, which is not JSON."
+    )
+
+
+@pytest.mark.parametrize("body", [r'{"a": "\ud800", "b": 7}', '{"a": 1e400, "b": 7}'])
+def test_one_odd_value_leaves_the_rest_of_a_document_readable(body: str) -> None:
+    facts: dict[Source, Fact] = {S.JSON_BODY: JsonText(body)}
+    assert evaluated(S.JSON_BODY, C.EQUALS, "7", facts, property="$.b").error is None
+    assert evaluated(S.JSON_BODY, C.NOT_NULL, facts=facts, property="$.a").error is None
+    whole = evaluated(S.JSON_BODY, C.HAS_KEY, "c", facts, property="$")
+    assert whole.error is not None
+    msgspec.json.encode(whole)
+
+
+def test_half_a_surrogate_pair_is_a_character_and_shown_as_json_writes_it() -> None:
+    facts: dict[Source, Fact] = {S.JSON_BODY: JsonText(r'["\ud800x", "\ud83d\ude00"]')}
+    result = evaluated(S.JSON_BODY, C.CONTAINS, "x", facts, property="$[0]")
+    assert (result.error, result.actual) == (None, r"\ud800x")
+    assert evaluated(S.JSON_BODY, C.EQUALS, "😀", facts, property="$[1]").error is None
+    assert evaluated(S.JSON_BODY, C.EQUALS, r'["\ud800x","😀"]', facts, property="$").error is None
+
+
+@pytest.mark.parametrize(
+    ("number", "comparison", "target", "holds"),
+    [
+        ("1e400", C.GREATER_THAN, "5", True),
+        ("-1e400", C.LESS_THAN, "5", True),
+        ("1e400", C.EQUALS, "1e400", True),
+        ("1e400", C.EQUALS, "1e401", False),
+        ("1e400", C.NOT_EQUALS, "1.5e400", True),
+        ("1e9999", C.GREATER_THAN, "1e400", True),
+        ("1e9999999999999999999999", C.GREATER_THAN, "1e400", True),
+        ("9" * 5000, C.GREATER_THAN, "1e400", True),
+        ("1e-400", C.EQUALS, "0", True),
+    ],
+)
+def test_a_number_that_no_float_holds_is_a_number(
+    number: str, comparison: Comparison, target: str, *, holds: bool
+) -> None:
+    facts: dict[Source, Fact] = {S.JSON_BODY: JsonText(f'{{"n": {number}}}')}
+    result = evaluated(S.JSON_BODY, comparison, target, facts, property="$.n")
+    assert (result.error is None) == holds
+    msgspec.json.encode(result)
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN, "b": 1e400}', '{"a": Infinity}', '[1e400, "'])
+def test_what_is_no_json_stays_none_beside_an_odd_value(text: str) -> None:
+    facts: dict[Source, Fact] = {S.JSON_BODY: JsonText(text)}
+    result = evaluated(S.JSON_BODY, C.NOT_NULL, facts=facts, property="$")
+    assert "it is not JSON" in (result.error or "")
+
+
+@pytest.mark.parametrize("name", ["X-Powered-By", "x-powered-by", "X-POWERED-BY"])
+@pytest.mark.parametrize(("comparison", "holds"), [(C.HAS_KEY, True), (C.NOT_HAS_KEY, False)])
+def test_the_name_of_a_header_has_no_case(
+    name: str, comparison: Comparison, *, holds: bool
+) -> None:
+    facts: dict[Source, Fact] = {S.HEADERS: Fields({"x-powered-by": "php"})}
+    assert (evaluated(S.HEADERS, comparison, name, facts).error is None) == holds
+    assert evaluated(S.HEADERS, C.EQUALS, "php", facts, property=name).error is None
+    assert evaluated(S.HEADERS, C.EQUALS, f'{{"{name}": "php"}}', facts).error is None
+    assert evaluated(S.HEADERS, C.NOT_EQUALS, f'{{"{name}": "php"}}', facts).error is not None
+
+
+def test_the_value_of_a_sensitive_header_is_among_those_compared() -> None:
+    assert evaluated(S.HEADERS, C.HAS_VALUE, "id=s3cr3t").error is None
+    there = evaluated(S.HEADERS, C.NOT_HAS_VALUE, "id=s3cr3t")
+    assert there.error is not None
+    assert "id=s3cr3t" not in there.error.removeprefix(
+        "HEADERS should not have the value `id=s3cr3t`"
+    )
+    assert "s3cr3t" not in (there.actual or "")
+
+
+CUT: dict[Source, Fact] = {S.TEXT_BODY: Text("build 12", read_bytes=8)}
+
+
+@pytest.mark.parametrize(
+    ("property_", "comparison", "target", "holds"),
+    [
+        ("", C.CONTAINS, "build", True),
+        ("", C.NOT_EMPTY, "", True),
+        ("", C.NOT_EQUALS, "other", True),
+        ("(b.*d)", C.EQUALS, "build", True),
+        ("", C.CONTAINS, "later", False),
+        ("", C.NOT_CONTAINS, "build", False),
+        ("", C.EQUALS, "build 12", False),
+    ],
+)
+def test_what_the_beginning_of_a_text_decides_is_decided(
+    property_: str, comparison: Comparison, target: str, *, holds: bool
+) -> None:
+    result = evaluated(S.TEXT_BODY, comparison, target, CUT, property=property_)
+    assert (result.error is None) == holds
+    assert holds or "irst 8 bytes" in (result.error or "")
+
+
+@pytest.mark.parametrize(
+    ("property_", "comparison", "target"),
+    [
+        ("", C.NOT_CONTAINS, "error"),
+        ("", C.EQUALS, "build 123"),
+        ("", C.NOT_EQUALS, "build 123"),
+        ("error", C.IS_NULL, ""),
+        ("error", C.IS_EMPTY, ""),
+        (r"build (\d+)", C.EQUALS, "12"),
+        (r"build (\d+)", C.LESS_THAN, "100"),
+    ],
+)
+def test_what_the_rest_of_a_text_may_decide_otherwise_does_not_hold(
+    property_: str, comparison: Comparison, target: str
+) -> None:
+    result = evaluated(S.TEXT_BODY, comparison, target, CUT, property=property_)
+    assert "longer than the first 8 bytes, which were read and do not decide it" in (
+        result.error or ""
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.assertions import Comparison
-from runners.judging.assertions import (
+from runners.judging.comparisons import (
     COMPARE,
     IncomparableError,
     equals,
@@ -154,9 +154,7 @@ def test_no_value_breaks_a_comparison(value: Any, comparison: Comparison, target
         assert COMPARE[comparison](value, target) in (True, False)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "abc", "1_0", "nan", "inf", "-inf", "1e999", "0x10", "9" * 5000]
-)
+@pytest.mark.parametrize("text", ["", "abc", "1_0", "nan", "inf", "-inf", "0x10", "9" * 5000])
 def test_what_is_no_number_is_none(text: str) -> None:
     assert parse_number(text) is None
 

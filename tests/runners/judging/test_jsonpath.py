@@ -2,10 +2,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from contract.assertions import Assertion, Source
 from runners.judging import jsonpath
-from runners.judging.jsonpath import BadPathError, find_values
+from runners.judging.assertions import evaluate
+from runners.judging.jsonpath import BadPathError, find_in_text, find_values
+from runners.runner import JsonText
 
 SUITE = json.loads((Path(__file__).parents[1] / "data" / "jsonpath-cts.json").read_text())["tests"]
 
@@ -141,3 +148,48 @@ def test_a_body_of_25_mb_is_searched_as_a_whole() -> None:
     item = {"name": "somebody", "tags": ["a", "b", "c"], "owner": {"id": 7, "note": "x" * 140}}
     document = [dict(item) for _ in range(100_000)]
     assert len(find_values("$..name", document)) == 100_000
+
+
+_NAMES = st.sampled_from(["a", "b", "length", "ä"])
+_DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3) | st.just(1e300),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3),
+    max_leaves=10,
+)
+_STEPS = st.sampled_from(
+    [".a", ".b", "['a']", '["ä"]', "[0]", "[1]", "[-1]", "[*]", "..a", ".length", "[?@.a]", "[0:2]"]
+)
+
+
+@given(_DOCUMENTS, st.lists(_STEPS, max_size=4))
+def test_a_path_leads_to_the_same_in_text_and_in_the_document(
+    document: Any, steps: list[str]
+) -> None:
+    path = "$" + "".join(steps)
+    text = json.dumps(document)
+    expected = find_values(path, document)
+    assert list(find_in_text(path, text)) == list(expected)
+    assert list(find_in_text(path, text.encode())) == list(expected)
+
+
+_PAGE = Path(__file__).parents[3] / "docs" / "checks.md"
+_OR = [line.removeprefix("- ") for line in _PAGE.read_text().splitlines() if "||" in line]
+_GOOD = {
+    "status": "standby",
+    "error": None,
+    "nodes": [{"state": "up"}, {"state": "standby"}],
+    "offers": [{"region": "us-1", "price": 9, "id": 1}, {"region": "eu-2", "price": 9, "id": 2}],
+}
+_BAD = {
+    "status": None,
+    "nodes": [{"state": "up"}, {"name": "without a state"}],
+    "offers": [{"region": "us-1", "price": 9, "id": 1}],
+}
+
+
+@pytest.mark.parametrize("line", [line for line in _OR if line.startswith("{")])
+def test_the_page_on_checks_shows_how_a_filter_says_or(line: str) -> None:
+    assertion = msgspec.convert(yaml.safe_load(line), Assertion)
+    for document, holds in ((_GOOD, True), (_BAD, False)):
+        (result,) = evaluate([assertion], {Source.JSON_BODY: JsonText(json.dumps(document))})
+        assert (result.error is None) == holds
