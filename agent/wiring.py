@@ -183,6 +183,7 @@ async def open_dispatcher(
     scrubber = build_scrubber(context.settings)
     redactor = ResultRedactor(scrubber, agent_id=context.agent_id, metrics=context.metrics)
     async with _open_network(context, resolver) as network:
+        context.metrics.watch_bodies(network.bodies)
         parts = DispatcherParts(
             source=ServiceSource(context.client, loops.releases, handshake, pace=pace),
             leases=loops.leases,
@@ -211,4 +212,5 @@ def _open_network(context: AgentContext, resolver: Resolver) -> AbstractAsyncCon
         resolver=resolver,
         extra_ca_pem=None if roots is None else roots.read_text(),
         harness=context.harness,
+        body_memory_bytes=context.settings.body_memory_mb << 20,
     )

@@ -79,7 +79,9 @@ async def probe_with_scripts(
             seen = await probe(request, its, sources=sources, transform=phases.tear_down)
         except CheckFailed as failed:
             return Observation(failure=failed.failure, log=tuple(phases.log))
-    return msgspec.structs.replace(seen, log=tuple(phases.log), script_failure=phases.failure)
+    return msgspec.structs.replace(
+        seen, log=(*phases.log, *seen.log), script_failure=phases.failure
+    )
 
 
 class _Phases:

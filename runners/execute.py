@@ -1,15 +1,25 @@
 """Runs one check: observe, then judge, within its time."""
 
 import asyncio
+import os
+import pickle
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import IO, Any, Final, TypeVar
 
+import msgspec
+
+from contract.checks import CheckSpec
 from contract.job import Job
 from contract.result import CheckFailed, Failure, FailureKind, Outcome
 from runners.judging.judge import judge
-from runners.runner import Observation, RunContext, Runner, is_cpu_bound
+from runners.runner import Observation, RunContext, Runner, is_cpu_bound, is_huge
 from runners.timing import time_limit
 
 
@@ -29,9 +39,19 @@ async def execute(job: Job, runner: Runner[Any], ctx: RunContext) -> Outcome:
         if not deadline.expired:
             raise
         seen = Observation(failure=_out_of_time(ctx.stated_limit_s))
-    if is_cpu_bound(job.spec, seen.facts):
-        return await ctx.network.aside.run(partial(judge, job.spec, seen))
-    return judge(job.spec, seen)
+    try:
+        return await _judge(job.spec, seen, ctx)
+    finally:
+        if seen.release is not None:
+            seen.release()
+
+
+async def _judge(spec: CheckSpec, seen: Observation, ctx: RunContext) -> Outcome:
+    if not is_cpu_bound(spec, seen.facts):
+        return judge(spec, seen)
+    if is_huge(spec, seen.facts):
+        return await ctx.network.judging.judge(spec, seen)
+    return await ctx.network.aside.run(partial(judge, spec, seen))
 
 
 def _out_of_time(limit_s: float) -> Failure:
@@ -64,3 +84,110 @@ class ThreadWorkers:
     def close(self) -> None:
         """Release the threads without waiting for work in progress."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+_COMMAND: Final = (sys.executable, "-P", "-m", "runners.judge_child")
+_ROOT: Final = str(Path(__file__).parents[1])
+
+
+class JudgingBrokeError(RuntimeError):
+    """The process that judges large bodies ended before it had judged one."""
+
+
+class JudgingProcess:
+    """Judges large bodies one after the other, in a process that ends when none is left.
+
+    It ends because what it has taken for one body would stay taken.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="judging")
+        self._lock = threading.Lock()
+        self._open = 0
+        """How many bodies wait or are judged."""
+        self._process: subprocess.Popen[bytes] | None = None
+        """None: nothing is judged."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process. None: nothing is judged."""
+        process = self._process
+        return None if process is None else process.pid
+
+    async def judge(self, spec: CheckSpec, seen: Observation) -> Outcome:
+        """Return the outcome; the work goes on to its end even when nobody waits any more.
+
+        Raises:
+            JudgingBrokeError: the process ended; never the target's fault.
+            OSError: it does not start.
+        """
+        with self._lock:
+            self._open += 1
+        work = self._thread.submit(self._ask, (spec, msgspec.structs.replace(seen, release=None)))
+        work.add_done_callback(self._end_if_idle)
+        return await asyncio.wrap_future(work)
+
+    def kill(self) -> None:
+        """End the process, whatever it is at."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def close(self) -> None:
+        """End the process and the thread that asks it."""
+        self.kill()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def _ask(self, order: tuple[CheckSpec, Observation]) -> Outcome:
+        process = self._process or self._start()
+        try:
+            outcome = _exchange(process, order)
+        except (EOFError, OSError, pickle.UnpicklingError) as problem:
+            code = self._end(process)
+            raise JudgingBrokeError(f"The judging process ended with {code}.") from problem
+        except BaseException:
+            self._end(process)  # it has a part of the order
+            raise
+        return outcome
+
+    def _end_if_idle(self, _: object) -> None:
+        with self._lock:
+            self._open -= 1
+            if not self._open and self._process is not None:
+                self._end(self._process)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join((_ROOT, *filter(None, sys.path)))
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            _COMMAND,
+            env={"PATH": os.defpath, "PYTHONPATH": path, "LANG": "C.UTF-8"},
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return self._process
+
+    def _end(self, process: subprocess.Popen[bytes]) -> int:
+        self._process = None
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                _require(pipe).close()
+        process.kill()
+        return process.wait()
+
+
+def _exchange(process: subprocess.Popen[bytes], order: object) -> Outcome:
+    """Write the order and read the outcome; long bytes go into the pipe without a copy."""
+    to_it, from_it = _require(process.stdin), _require(process.stdout)
+    pickle.dump(order, to_it, pickle.HIGHEST_PROTOCOL)
+    to_it.flush()
+    outcome: Outcome = pickle.load(from_it)  # noqa: S301 - our own process writes it
+    return outcome
+
+
+def _require(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise JudgingBrokeError("The judging process has no pipes.")
+    return pipe

@@ -38,8 +38,10 @@ class EncodedText(msgspec.Struct, frozen=True):
 
         `is_whole`: else a character that its end cuts in two is left out.
         """
+        if is_whole:
+            return self.content.decode(self.charset, "replace").removeprefix(_BYTE_ORDER_MARK)
         decoder = codecs.getincrementaldecoder(self.charset)("replace")
-        return decoder.decode(self.content, final=is_whole).removeprefix(_BYTE_ORDER_MARK)
+        return decoder.decode(self.content).removeprefix(_BYTE_ORDER_MARK)
 
 
 _BYTE_ORDER_MARK: Final = "\ufeff"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from contract.requests import IpFamily
 from contract.result import CheckFailed, FailureKind
-from runners.execute import ThreadWorkers
+from runners.execute import JudgingProcess, ThreadWorkers
 from runners.net.deadlines import Deadlines
 from runners.net.dns.resolve import Resolver
 from runners.net.egress.rules import EgressRules
+from runners.net.http.body_memory import DEFAULT_LIMIT_BYTES, BodyMemory
 from runners.net.http.client import HttpEngine
 from runners.net.icmp.pinger import Pinger
 from runners.net.sockets import Readiness, literal_family
@@ -37,6 +38,8 @@ class Tools:
     deadlines: Deadlines = field(default_factory=Deadlines)
     readiness: Readiness = field(default_factory=Readiness)
     aside: ThreadWorkers = field(default_factory=ThreadWorkers)
+    judging: JudgingProcess = field(default_factory=JudgingProcess)
+    bodies: BodyMemory = field(default_factory=BodyMemory)
     harness: "Harness | None" = None
     """What scripts run with. None: this machine has no runtime, so no script can run."""
     refusals: Callable[[str], str | None] = field(init=False)
@@ -64,12 +67,13 @@ async def open_tools(
     resolver: Resolver,
     extra_ca_pem: str | None = None,
     harness: "Harness | None" = None,
+    body_memory_bytes: int = DEFAULT_LIMIT_BYTES,
 ) -> AsyncIterator[Tools]:
     """Open the tools for the duration of the block; the caller closes resolver and harness.
 
     HTTP exchanges resolve inside libcurl, by the system; the resolver is for the other runners.
     """
-    pinger, readiness, aside = Pinger(), Readiness(), ThreadWorkers()
+    pinger, readiness, aside, judging = Pinger(), Readiness(), ThreadWorkers(), JudgingProcess()
     further_roots = None if extra_ca_pem is None else extra_ca_pem.encode()
     async with HttpEngine(egress, extra_ca_pem=further_roots) as http:
         try:
@@ -81,12 +85,15 @@ async def open_tools(
                 tls=TlsContexts(extra_ca_pem=extra_ca_pem),
                 readiness=readiness,
                 aside=aside,
+                judging=judging,
+                bodies=BodyMemory(body_memory_bytes),
                 harness=harness,
             )
         finally:
             pinger.close()
             readiness.close()
             aside.close()
+            judging.close()
 
 
 _NOT_IN_A_HOST: Final = ("/", ":", "?", "#", "@")

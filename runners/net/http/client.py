@@ -15,6 +15,7 @@ from contract.job import ClientCertificate
 from contract.requests import HttpRequest
 from contract.result import CheckFailed, FailureKind
 from runners.net.egress.rules import EgressRules
+from runners.net.http.body_memory import BodyLease
 from runners.net.http.curl_multi import CurlMulti
 from runners.net.http.exchange import (
     REDIRECTS,
@@ -23,6 +24,7 @@ from runners.net.http.exchange import (
     Route,
     is_literal,
 )
+from runners.net.http.memory_wait import MemoryWait
 from runners.net.http.request import HopRequest, build_first_hop
 from runners.net.http.tls import VERIFICATION_FAILED, CaRoots, needs_more_groups, verify_error
 from runners.net.http.transfer import READ_LIMIT_BYTES, HandleConfig, Transfer, TransferResult
@@ -88,7 +90,7 @@ class HttpEngine:
         """How many requests are under way."""
         return sum(multi.running for multi in self._multis)
 
-    async def exchange(
+    async def exchange(  # noqa: PLR0913 - of one exchange
         self,
         request: HttpRequest,
         *,
@@ -96,19 +98,23 @@ class HttpEngine:
         client_certificates: Sequence[ClientCertificate] = (),
         proxy_url: str | None = None,
         keep_bytes: int = READ_LIMIT_BYTES,
+        lease: BodyLease | None = None,
     ) -> HttpExchange:
         """Send the request, follow redirects if it says so, and return the whole exchange.
 
         Every hop opens a connection of its own and does a full TLS handshake. `timeout_s` is for
-        the whole chain. Each body is read whole, and its first `keep_bytes` or a few more are kept.
+        the whole chain. Each body is read whole, and its first `keep_bytes` or a few more are kept;
+        with a `lease` a long one waits until there is memory for it.
 
         Raises:
             CheckFailed: the request cannot be sent at all (PROTOCOL: a broken URL or header).
-            OSError, EngineError: our fault, never the target's.
+            OSError, EngineError, BodyMemoryError: our fault, never the target's.
         """
         route = Route.choose(proxy_url, client_certificates)
         first = build_first_hop(request)
-        chain = RedirectChain(first, timeout_s=timeout_s, route=route, keep_bytes=keep_bytes)
+        chain = RedirectChain(
+            first, timeout_s=timeout_s, route=route, keep_bytes=keep_bytes, lease=lease
+        )
         try:
             await self._send_hops(chain, follow_redirects=request.follow_redirects)
         except CheckFailed as failed:
@@ -167,11 +173,18 @@ class HttpEngine:
             if not plain:
                 transfer.prepare_method(hop)
                 self._prepare_route(transfer, hop, route)
-            ended = await multi.perform(transfer.curl)
+            if chain.lease is None:
+                ended = await multi.perform(transfer.curl)
+                waited_s = 0.0
+            else:
+                wait = MemoryWait(chain.lease, transfer, multi, timeout_ms=chain.left_ms())
+                ended = await multi.perform(transfer.curl)
+                waited_s = wait.waited_s
+                wait.require_memory()
         except BaseException:
             transfer.curl.close()
             raise
-        seen = transfer.collect(ended)
+        seen = transfer.collect(ended, waited_s=waited_s)
         self._return_handle(transfer, reuse=plain)
         return seen
 

@@ -86,6 +86,19 @@ class CurlMulti:
             if self._running.pop(curl, None) is not None:
                 self._multi.remove_handle(curl)
 
+    def is_running(self, curl: Any) -> bool:
+        """Whether the transfer is under way."""
+        return curl in self._running
+
+    def resume(self, curl: Any) -> None:
+        """Let a transfer go on that its callback has paused; nothing happens if it is over."""
+        if not self.is_running(curl):
+            return
+        with suppress(pycurl.error):  # the callback stopped it; it ends with this error below
+            curl.pause(pycurl.PAUSE_CONT)
+        self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+        self._settle()
+
     async def close(self) -> None:
         """Drop all connections; transfers under way are cancelled.
 

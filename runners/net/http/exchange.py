@@ -16,6 +16,7 @@ import pycurl
 from contract.evidence import Hop, SentRequest, TlsFacts
 from contract.job import ClientCertificate
 from contract.result import CheckFailed, Failure, FailureKind, Timings
+from runners.net.http.body_memory import BodyLease
 from runners.net.http.errors import PROXY_AUTH_REQUIRED, FailedHop, proxy_auth_failure, to_failure
 from runners.net.http.request import Header, HopRequest, Origin, parse_url
 from runners.net.http.response import Head
@@ -211,8 +212,18 @@ class HttpExchange(msgspec.Struct, frozen=True, kw_only=True):
 class RedirectChain:
     """The hops of one exchange so far: the next request, and what earlier ones showed."""
 
-    def __init__(self, hop: HopRequest, *, timeout_s: float, route: Route, keep_bytes: int) -> None:
+    def __init__(
+        self,
+        hop: HopRequest,
+        *,
+        timeout_s: float,
+        route: Route,
+        keep_bytes: int,
+        lease: BodyLease | None = None,
+    ) -> None:
         self.hop = hop
+        self.lease = lease
+        """Where kept bodies take their memory from. None: they are short."""
         self.route = route
         self.keep_bytes = keep_bytes
         self.failure: Failure | None = None
@@ -228,7 +239,8 @@ class RedirectChain:
 
     def left_ms(self) -> int:
         """What is left of the time limit; at least 1, because 0 means no limit to libcurl."""
-        return max(1, int((self._ends_at - time.monotonic()) * 1000))
+        waited_s = 0.0 if self.lease is None else self.lease.waited_s
+        return max(1, int((self._ends_at + waited_s - time.monotonic()) * 1000))
 
     def record(self, seen: TransferResult, *, ignored_error: str | None) -> None:
         """Record the result of the current hop."""

@@ -1,5 +1,6 @@
 """One transfer of libcurl: its options and its result."""
 
+import io
 import os
 import socket
 from collections.abc import Callable
@@ -114,6 +115,10 @@ class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the server requested a client certificate."""
 
 
+def _has_memory() -> int | None:
+    return None
+
+
 @dataclass(slots=True, eq=False)
 class Transfer:
     """A handle and the fields that its callbacks write; used for many transfers."""
@@ -124,9 +129,13 @@ class Transfer:
     curl: Any = field(default_factory=pycurl.Curl)
     lines: list[bytes] = field(default_factory=list)
     chunks: list[bytes] = field(default_factory=list)
+    long_body: io.BytesIO | None = None
+    """The body in one piece, which is never joined from pieces. None: it is short so far."""
     room: int = READ_LIMIT_BYTES
     keeps_above: int = 0
     """At this much room or less, the body is read and counted, but not kept."""
+    ask_for_memory: Callable[[], int | None] = _has_memory
+    """Called before a piece of a body is kept; what it returns other than None goes to libcurl."""
     body_cut: bool = False
     tls_line: bytes = b""
     certificates: bytes = b""
@@ -205,8 +214,11 @@ class Transfer:
             set_option(pycurl.POSTFIELDS, hop.body or b"")
         set_option(pycurl.CUSTOMREQUEST, hop.method)
 
-    def collect(self, ended: CurlResult) -> TransferResult:
-        """Collect the result, and make the handle ready for the next transfer."""
+    def collect(self, ended: CurlResult, *, waited_s: float = 0.0) -> TransferResult:
+        """Collect the result, and make the handle ready for the next transfer.
+
+        `waited_s`: how long the transfer waited for memory, which is no time of the target.
+        """
         get = self.curl.getinfo
         seen = TransferResult(
             ended=ended,
@@ -214,7 +226,7 @@ class Transfer:
             body=self._body(),
             body_bytes=READ_LIMIT_BYTES - self.room,
             body_cut=self.body_cut,
-            times=CurlTimings(*[get(time) for time in _TIMES]),
+            times=self._times(waited_s),
             address=get(pycurl.PRIMARY_IP) or self.tried,
             errno=self._errno(ended),
             refusal=self.refusal,
@@ -222,6 +234,13 @@ class Transfer:
         )
         self._reset()
         return seen
+
+    def _times(self, waited_s: float) -> CurlTimings:
+        times = CurlTimings(*[self.curl.getinfo(time) for time in _TIMES])
+        if not waited_s:
+            return times
+        total = max(times.first_byte, times.total - int(waited_s * 1_000_000))
+        return msgspec.structs.replace(times, total=total)
 
     def _tls_seen(self) -> dict[str, Any]:
         return {
@@ -243,13 +262,22 @@ class Transfer:
         known: int = self.errno or self.curl.getinfo(pycurl.OS_ERRNO)
         return known or (find_shortage() if ended.code in _POSSIBLE_SHORTAGE else 0)
 
+    def keep_in_one_piece(self) -> None:
+        """Keep the body in one piece from now on, because it is long."""
+        self.long_body = io.BytesIO()
+        self.long_body.writelines(self.chunks)
+        self.chunks.clear()
+
     def _body(self) -> bytes:
+        if self.long_body is not None:
+            return self.long_body.getvalue()
         chunks = self.chunks
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _reset(self) -> None:
         self.lines.clear()
         self.chunks.clear()
+        self.long_body = None
         self.room = READ_LIMIT_BYTES
         self.body_cut = False
         self.tls_line = self.certificates = b""
@@ -257,18 +285,28 @@ class Transfer:
         self.tried = ""
         self.refusal = None
         self.errno = 0
+        self.ask_for_memory = _has_memory
 
     def _write_body(self, chunk: bytes) -> int | None:
-        """Store a piece of the body; 0 makes libcurl stop, None goes on."""
+        """Store a piece of the body; 0 makes libcurl stop, None goes on.
+
+        A piece that waits for memory comes again.
+        """
         room = self.room
         size = len(chunk)
-        if size > room:
+        is_cut = size > room
+        if is_cut:
             chunk, size = chunk[:room], room
-            self.body_cut = True
         if room > self.keeps_above:
-            self.chunks.append(chunk)
+            if (refusal := self.ask_for_memory()) is not None:
+                return refusal
+            if self.long_body is None:
+                self.chunks.append(chunk)
+            else:
+                self.long_body.write(chunk)
         self.room = room - size
-        return 0 if self.body_cut else None
+        self.body_cut = is_cut
+        return 0 if is_cut else None
 
     def _read_debug(self, kind: int, said: bytes) -> None:
         if kind == _TEXT:

@@ -1,0 +1,28 @@
+"""The process that judges large bodies: reads what was observed, writes the outcome, in turns.
+
+Reading 25 MB of JSON takes an interpreter for half a second, and threads share one.
+"""
+
+import pickle
+import sys
+
+from runners.judging.judge import judge
+from sandbox.system_calls import hide_memory
+
+
+def main() -> None:
+    """Judge until standard input ends."""
+    hide_memory()
+    while True:
+        try:
+            spec, seen = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process writes it
+        except EOFError:
+            return
+        outcome = judge(spec, seen)
+        del seen  # a body that nobody needs any more
+        pickle.dump(outcome, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
