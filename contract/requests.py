@@ -94,8 +94,15 @@ class KeyValue(Wire, frozen=True, kw_only=True):
     secret."""
 
 
+class AuthScheme(StrEnum):
+    """How a user and a password are sent."""
+
+    BASIC = "BASIC"
+    DIGEST = "DIGEST"
+
+
 class BasicAuth(Wire, frozen=True, kw_only=True):
-    """Credentials of HTTP basic authentication; the password is redacted like a secret."""
+    """Credentials of HTTP authentication; the password is redacted like a secret."""
 
     username: str = ""
     password: str = ""
@@ -117,3 +124,12 @@ class HttpRequest(Wire, frozen=True, kw_only=True):
     query_parameters: tuple[KeyValue, ...] = ()
     basic_auth: BasicAuth | None = None
     """Credentials for the Authorization header. None: none is added."""
+    auth_scheme: AuthScheme = AuthScheme.BASIC
+    """How the credentials are sent: BASIC with the first request, DIGEST as the answer to the
+    server's challenge."""
+    accepted_status_codes: tuple[str | int, ...] = ()
+    """Codes, ranges and classes of the statuses that pass, such as 429, 200-299 and 4xx. Empty:
+    those below 400."""
+    connect_to: str | None = None
+    """The IP address to connect to, perhaps with a port; Host header and TLS name stay those of the
+    URL. None: the host's own address."""

@@ -23,6 +23,7 @@ _LIKE_A_HEADER_NAME: Final = re.compile(r"[A-Za-z]{1,30}(-[A-Za-z0-9]{1,20}){0,5
 _ONLY_A_NAME: Final = re.compile(r"[\w.-]{1,60}(:\d{1,5})?|[0-9A-Fa-f:.\[\]]{1,60}")
 _MOST_LABEL_BYTES: Final = 63
 _MOST_NAME_BYTES: Final = 253
+_HIGHEST_PORT: Final = 65_535
 
 
 def is_open(text: str) -> bool:
@@ -83,6 +84,30 @@ def _host_problem(hostname: str) -> str | None:
         if "[" in hostname
         else _label_problem(host)
     )
+
+
+def connect_to_problem(text: str) -> str | None:
+    """What to connect to must be an IP address, perhaps with a port."""
+    if split_address(text) is not None:
+        return None
+    return "must be an IP address, perhaps with a port, as in 10.0.0.7, 10.0.0.7:8443 or [::1]:443"
+
+
+def split_address(text: str) -> tuple[str, int | None] | None:
+    """Split an IP address, in brackets where it is IPv6 with a port, from its port.
+
+    None: it is no address. The port is None where there is none.
+    """
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if _is_address(bare, IPv6Address) or _is_address(text, IPv4Address):
+        return bare, None
+    host, _, port = text.rpartition(":")
+    is_port = port.isascii() and port.isdecimal() and 1 <= int(port) <= _HIGHEST_PORT
+    if not is_port:
+        return None
+    if host.startswith("[") and host.endswith("]"):
+        return (host[1:-1], int(port)) if _is_address(host[1:-1], IPv6Address) else None
+    return (host, int(port)) if _is_address(host, IPv4Address) else None
 
 
 def dns_name_problem(name: str) -> str | None:

@@ -34,8 +34,15 @@ from contract.scripts import (
     path_problem,
     script_problem,
 )
+from contract.status_codes import status_codes_problem
 from contract.suggestions import suggest_name
-from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
+from contract.targets import (
+    connect_to_problem,
+    dns_name_problem,
+    header_problem,
+    hostname_problem,
+    url_problem,
+)
 from runners.judging.assertions import BadPatternError, compile_pattern
 from runners.judging.jsonpath import BadPathError, check_path
 
@@ -335,6 +342,11 @@ def _check_script(spec: BrowserSpec | MultiStepSpec) -> Iterator[Wrong]:
 
 def _check_http_request(request: HttpRequest) -> Iterator[Wrong]:
     yield from _check_text("$.request.url", request.url, url_problem)
+    yield from _check_text("$.request.connectTo", request.connect_to, connect_to_problem)
+    for order, listed in enumerate(request.accepted_status_codes):
+        yield from _check_text(
+            f"$.request.acceptedStatusCodes[{order}]", str(listed), status_codes_problem
+        )
     for order, header in enumerate(request.headers):
         if problem := header_problem(header.key, header.value):
             yield f"$.request.headers[{order}]", problem

@@ -7,6 +7,8 @@ the same, and a check that got no answer at all does not pass, with the exceptio
 |-----------|-----------------------------------|--------------------------|----------------------|
 | URL, API  | status 400 or above               | status below 400         | no answer: DNS, TLS, |
 |           |                                   |                          | CONNECT, TIMEOUT, …  |
+|           | with acceptedStatusCodes: a       | a status on that list    |                      |
+|           | status that is not on that list   |                          |                      |
 | TCP       | refused, unreachable or silent    | the connection was made, | DNS, TLS, EGRESS, …  |
 |           | (CONNECT, TIMEOUT)                | broken off later or not  |                      |
 | DNS       | any response code but NOERROR     | NOERROR                  | no answer: TIMEOUT … |
@@ -20,7 +22,7 @@ When several failures hold, the verdict names the first of these: no observation
 script; the first assertion that failed, in the check's order; a response that was too slow.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from contract.assertions import Assertion, AssertionResult, Source
@@ -46,11 +48,11 @@ from contract.result import (
     Status,
     TcpEvidence,
 )
+from contract.status_codes import LOWEST_ERROR, is_accepted
 from runners.judging.assertions import evaluate
 from runners.runner import Number, Observation, Text
 from runners.timing import duration, milliseconds
 
-LOWEST_ERROR_STATUS: Final = 400
 LOWEST_SERVER_FAULT: Final = 500
 _UNREACHABLE: Final = frozenset({FailureKind.CONNECT, FailureKind.TIMEOUT})
 
@@ -179,7 +181,9 @@ def _http_failure(spec: HttpSpec, seen: Observation) -> Failure | None:
     if not isinstance(fact, Number):
         return Failure(kind=FailureKind.PROTOCOL, message="There was no HTTP status to judge.")
     status = int(fact.value)
-    if (status >= LOWEST_ERROR_STATUS) == spec.should_fail:
+    if accepted := spec.request.accepted_status_codes:
+        return _listed_status_failure(status, accepted, should_fail=spec.should_fail)
+    if (status >= LOWEST_ERROR) == spec.should_fail:
         return None
     if spec.should_fail:
         return _unexpected_pass(
@@ -190,6 +194,24 @@ def _http_failure(spec: HttpSpec, seen: Observation) -> Failure | None:
     return Failure(
         kind=FailureKind.HTTP_STATUS,
         message=f"The response status is {status}; anything below 400 passes{hint}.",
+        detail={"code": status},
+    )
+
+
+def _listed_status_failure(
+    status: int, accepted: Sequence[str | int], *, should_fail: bool
+) -> Failure | None:
+    """Judge a status by the check's own list of those that pass; `should_fail` inverts it."""
+    if is_accepted(status, accepted) != should_fail:
+        return None
+    listed = ", ".join(map(str, accepted))
+    if should_fail:
+        return _unexpected_pass(
+            f"The response status is {status}; this check expects none of {listed}."
+        )
+    return Failure(
+        kind=FailureKind.HTTP_STATUS,
+        message=f"The response status is {status}; this check accepts {listed}.",
         detail={"code": status},
     )
 

@@ -17,7 +17,15 @@ from contract.scripts import (
     script_problem,
     sha256_problem,
 )
-from contract.targets import format_value, header_problem, hostname_problem, url_problem
+from contract.status_codes import status_codes_problem
+from contract.targets import (
+    connect_to_problem,
+    format_value,
+    header_problem,
+    hostname_problem,
+    split_address,
+    url_problem,
+)
 from service.checks.rules import expression_problem, frequency_problem, property_problem
 from service.http.schema import (
     JsonNumber,
@@ -180,7 +188,7 @@ def check_headers(headers: Iterable[KeyValue]) -> None:
 
 
 class BasicAuth(RequestModel):
-    """Credentials of HTTP basic authentication; the password is scrubbed from results."""
+    """Credentials of HTTP authentication; the password is scrubbed from results."""
 
     username: Text
     """The user name."""
@@ -371,6 +379,28 @@ Url = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(url_proble
 Hostname = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(hostname_problem)]
 
 
+def _status_code(value: object) -> object:
+    """Clients may write a code as the number that it is."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+StatusCodes = Annotated[
+    list[
+        Annotated[
+            Annotated[Text, Field(max_length=7), judged_by(status_codes_problem)],
+            BeforeValidator(_status_code),
+        ]
+    ]
+    | None,
+    Field(max_length=100),
+    AfterValidator(_replace_none_by_list),
+]
+ConnectTo = Annotated[
+    Annotated[Text, Field(max_length=60), judged_by(connect_to_problem)] | None,
+    BeforeValidator(blank_is_none),
+]
+
+
 class HttpWrite(RequestModel):
     """What URL monitors and API checks ask for."""
 
@@ -384,3 +414,20 @@ class HttpWrite(RequestModel):
     """The version of the Internet Protocol."""
     http_version: Version = "AUTO"
     """AUTO offers HTTP/2 over TLS; the others insist."""
+    accepted_status_codes: StatusCodes = Field(default_factory=list)
+    """Codes, ranges and classes that pass, as in 429, 200-299 and 4xx; an addition of ours. Empty:
+    those below 400."""
+    auth_scheme: Literal["BASIC", "DIGEST"] = "BASIC"
+    """How user and password are sent: BASIC with the request, DIGEST as the answer to the server's
+    challenge (RFC 7616); an addition of ours."""
+    connect_to: ConnectTo = None
+    """The IP address to connect to, perhaps with a port; an addition of ours. Null: the host's."""
+
+    @model_validator(mode="after")
+    def _address_is_of_the_family(self) -> "HttpWrite":
+        address = split_address(self.connect_to or "")
+        if address is not None and (":" in address[0]) != (self.ip_family == "IPv6"):
+            found = "IPv6" if ":" in address[0] else "IPv4"
+            problem = f"is an {found} address, and ipFamily is {self.ip_family}; set it to {found}"
+            raise field_error("connectTo", problem)
+        return self

@@ -88,6 +88,11 @@ WRONG = [
     (asserting("api", "STATUS_CODE", "EQUALS", target="2xx"), f"{A}.target"),
     (asserting("icmp", "LATENCY", "LESS_THAN", property="avg", target="fast"), f"{A}.target"),
     (asserting("url", "STATUS_CODE", "EQUALS", property="$.a", target="200"), f"{A}.property"),
+    (
+        ("url", with_request("url", acceptedStatusCodes=["2xx", "20"])),
+        "request.acceptedStatusCodes[1]",
+    ),
+    (("api", with_request("api", connectTo="shop.example")), "request.connectTo"),
     (asserting("dns", "RESPONSE_TIME", "LESS_THAN", property="a", target="9"), f"{A}.property"),
     (asserting("api", "JSON_BODY", "EQUALS", property="$", regex="(.)", target="a"), f"{A}.regex"),
     (asserting("api", "TEXT_BODY", "EQUALS", regex="(.)", target="a"), f"{A}.regex"),
@@ -112,6 +117,8 @@ RIGHT = [
     asserting("url", "STATUS_CODE", "EQUALS", property="", target="200", regex=""),
     asserting("api", "JSON_BODY", "NOT_EMPTY", property="$.title", target="", regex=""),
     ("api", with_request("api", assertions=[_AS_CLIENTS_SEND])),
+    ("url", with_request("url", acceptedStatusCodes=["200-299", "4XX", 429], connectTo="10.0.0.7")),
+    ("url", with_request("url", acceptedStatusCodes=[], connectTo="127.0.0.1:8443")),
 ]
 
 

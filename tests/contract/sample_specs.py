@@ -39,6 +39,8 @@ SPECS: dict[CheckType, CheckSpec] = {
             follow_redirects=False,
             ip_family=IpFamily.IPV6,
             http_version=HttpVersion.HTTP_2,
+            accepted_status_codes=("200-299", "429"),
+            connect_to="[2001:db8::7]:8443",
         ),
         assertions=(
             Assertion(source=Source.STATUS_CODE, comparison=Comparison.EQUALS, target="200"),

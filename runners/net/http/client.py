@@ -155,7 +155,9 @@ class HttpEngine:
         host = hop.origin.host
         if (refusal := self._refuses_name(host)) is not None:
             raise _refused(FailureKind.EGRESS, refusal, "EGRESS_REFUSED", hop)
-        if (mismatch := explain_wrong_family(host, hop.family)) is not None:
+        if hop.address is not None and (refusal := self._egress.refuses(host, hop.address)):
+            raise _refused(FailureKind.EGRESS, refusal, "EGRESS_REFUSED", hop)
+        if (mismatch := explain_wrong_family(hop.address or host, hop.family)) is not None:
             raise _refused(FailureKind.CONNECT, mismatch, "ERR_INVALID_IP_ADDRESS", hop)
 
     async def _transfer(

@@ -85,6 +85,14 @@ class Route:
         settings: list[tuple[int, Any]] = []
         if self.proxy_url is not None:
             settings.append((pycurl.PROXY, add_scheme(self.proxy_url).encode()))
+        if hop.detour is not None:
+            settings.append((pycurl.CONNECT_TO, [hop.detour.option]))
+        if hop.login is not None:
+            settings += [
+                (pycurl.HTTPAUTH, pycurl.HTTPAUTH_DIGEST),
+                (pycurl.USERNAME, hop.login.username.encode()),
+                (pycurl.PASSWORD, hop.login.password.encode()),
+            ]
         certificate = self.certificate_for(hop.origin) if hop.origin.scheme == "https" else None
         if certificate is not None:
             settings.append((pycurl.SSLCERT_BLOB, certificate.cert.encode()))
@@ -246,7 +254,7 @@ class RedirectChain:
         """Record the result of the current hop."""
         hop, direct = self.hop, self.route.proxy_url is None
         self._seen, self.head = seen, seen.head
-        resolves = not direct or not is_literal(hop.origin.host)
+        resolves = not direct or not is_literal(hop.address or hop.origin.host)
         self._hop_timings.append(HopTimings(seen.times, resolves, answered=seen.head is not None))
         if hop.origin.scheme == "https":
             self._take_tls(seen, ignored_error)
@@ -358,14 +366,17 @@ def build_next_hop(hop: HopRequest, status_code: int, location: str) -> HopReque
         CheckFailed: of kind REDIRECT, when the location is no http or https URL.
     """
     url, origin = _resolve_location(hop, location)
-    headers = hop.headers
+    headers, login = hop.headers, hop.login
     if origin != hop.origin:
         headers = tuple(one for one in headers if not one.personal)
+        login = None
     method, body = _choose_method(status_code, hop.method), hop.body
     if method != hop.method:
         body = None
         headers = tuple(one for one in headers if one.name.lower() not in _BODY_HEADERS)
-    return replace(hop, url=url, origin=origin, method=method, body=body, headers=headers)
+    return replace(
+        hop, url=url, origin=origin, method=method, body=body, headers=headers, login=login
+    )
 
 
 def _resolve_location(hop: HopRequest, location: str) -> tuple[str, Origin]:

@@ -11,9 +11,18 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from contract.evidence import SentRequest
 from contract.release import RELEASE
-from contract.requests import BodyType, HttpMethod, HttpRequest, HttpVersion, IpFamily, KeyValue
+from contract.requests import (
+    AuthScheme,
+    BasicAuth,
+    BodyType,
+    HttpMethod,
+    HttpRequest,
+    HttpVersion,
+    IpFamily,
+    KeyValue,
+)
 from contract.result import CheckFailed, FailureKind
-from contract.targets import start_of_no_header_name
+from contract.targets import connect_to_problem, split_address, start_of_no_header_name
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
 
 _WITHOUT_BODY: Final = frozenset({HttpMethod.HEAD})
@@ -81,6 +90,47 @@ class Header:
     """Whether it holds credentials or is locked, and so is never sent to another origin."""
 
 
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """The address that a check connects to instead of the host's own."""
+
+    host: str
+    """The host of the check's URL; redirects to other hosts go there themselves."""
+    host_port: int | None
+    """The port of the check's URL. None: the detour is for all ports of the host."""
+    address: str
+    port: int | None
+    """None: the same port."""
+
+    def leads(self, origin: Origin) -> bool:
+        """Whether requests to this origin take it."""
+        return origin.host == self.host and self.host_port in {None, origin.port}
+
+    @property
+    def option(self) -> str:
+        """The detour as libcurl takes it: host and port, address and port."""
+        parts = (_bracket(self.host), self.host_port, _bracket(self.address), self.port)
+        return ":".join("" if part is None else str(part) for part in parts)
+
+
+def _bracket(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _build_detour(connect_to: str | None, origin: Origin) -> Detour | None:
+    if connect_to is None:
+        return None
+    parts = split_address(connect_to)
+    if parts is None:
+        raise CheckFailed(
+            FailureKind.PROTOCOL,
+            f"connectTo is {connect_to}; it {connect_to_problem(connect_to)}.",
+            {"code": "ERR_INVALID_IP_ADDRESS"},
+        )
+    address, port = parts
+    return Detour(origin.host, None if port is None else origin.port, address, port)
+
+
 @dataclass(frozen=True, kw_only=True)
 class HopRequest:
     """One request of a chain, ready to be sent.
@@ -98,6 +148,16 @@ class HopRequest:
     family: IpFamily
     http_version: HttpVersion
     skip_ssl: bool
+    detour: Detour | None = None
+    """None: the host's own address is connected to."""
+    login: BasicAuth | None = None
+    """Credentials for the server's challenge. None: none, or they are in the headers."""
+
+    @cached_property
+    def address(self) -> str | None:
+        """The address that the check names for this hop. None: the host's own is looked up."""
+        leads = self.detour is not None and self.detour.leads(self.origin)
+        return self.detour.address if self.detour is not None and leads else None
 
     @cached_property
     def header_lines(self) -> list[str | bytes]:
@@ -125,8 +185,9 @@ class HopRequest:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it is a GET without a body."""
-        return self.body is None and self.method == "GET"
+        """Whether it is a GET without a body and without options of its own."""
+        has_options = self.detour is not None or self.login is not None
+        return self.body is None and self.method == "GET" and not has_options
 
 
 _PERSONAL: Final = SENSITIVE_HEADERS | {"host"}
@@ -148,16 +209,26 @@ def build_first_hop(request: HttpRequest) -> HopRequest:
 def _build_first_hop(request: HttpRequest) -> HopRequest:
     parts = _split_url(request.url)
     body = encode_body(request)
+    origin = _read_origin(parts, request.url)
     return HopRequest(
         url=_assemble_url(parts, request.query_parameters),
-        origin=_read_origin(parts, request.url),
+        origin=origin,
         method=request.method.value,
         headers=_build_headers(request, parts),
         body=body,
         family=request.ip_family,
         http_version=request.http_version,
         skip_ssl=request.skip_ssl,
+        detour=_build_detour(request.connect_to, origin),
+        login=_read_login(request, parts) if request.auth_scheme is AuthScheme.DIGEST else None,
     )
+
+
+def _read_login(request: HttpRequest, parts: SplitResult) -> BasicAuth | None:
+    """The credentials of basic auth, else user and password in the URL. None: there are none."""
+    if request.basic_auth is not None or parts.username is None:
+        return request.basic_auth
+    return BasicAuth(username=unquote(parts.username), password=unquote(parts.password or ""))
 
 
 _cached_first_hop: Final = lru_cache(maxsize=1024)(_build_first_hop)
@@ -294,11 +365,9 @@ def _refuse_unsendable(header: Header) -> None:
 
 
 def _build_authorization(request: HttpRequest, parts: SplitResult) -> str | None:
-    """The Authorization header, from basic auth or from user and password in the URL."""
-    if request.basic_auth is not None:
-        pair = f"{request.basic_auth.username}:{request.basic_auth.password}"
-    elif parts.username is not None:
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    else:
+    """The Authorization header of the first request. None: there are no credentials for it."""
+    login = _read_login(request, parts)
+    if login is None or request.auth_scheme is not AuthScheme.BASIC:
         return None
+    pair = f"{login.username}:{login.password}"
     return f"Basic {base64.b64encode(pair.encode()).decode()}"

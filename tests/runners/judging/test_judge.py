@@ -34,6 +34,7 @@ from tests.builders.specs import (
     a_url_spec,
     an_api_spec,
     an_assertion,
+    an_http_request,
     an_icmp_spec,
 )
 
@@ -87,6 +88,36 @@ def test_should_fail_inverts_which_http_statuses_pass(
     outcome = judge(spec(should_fail=should_fail), an_http_observation(status))
     assert kind(outcome) is expected
     assert outcome.status is (Status.PASSED if expected is None else Status.FAILED)
+
+
+@pytest.mark.parametrize("spec", [a_url_spec, an_api_spec])
+@pytest.mark.parametrize(
+    ("accepted", "status", "should_fail", "expected"),
+    [
+        (("200", "429"), 200, False, None),
+        (("200", "429"), 429, False, None),
+        (("200", "429"), 204, False, FailureKind.HTTP_STATUS),
+        (("5xx",), 503, False, None),
+        (("5xx",), 200, False, FailureKind.HTTP_STATUS),
+        (("200-299",), 302, False, FailureKind.HTTP_STATUS),
+        (("200-299",), 302, True, None),
+        (("200-299",), 200, True, FailureKind.EXPECTED_FAILURE),
+    ],
+)
+def test_a_list_of_accepted_statuses_takes_the_place_of_the_rule(
+    spec: Any,
+    accepted: tuple[str, ...],
+    status: int,
+    *,
+    should_fail: bool,
+    expected: FailureKind | None,
+) -> None:
+    request = an_http_request(accepted_status_codes=accepted)
+    outcome = judge(spec(request=request, should_fail=should_fail), an_http_observation(status))
+    assert kind(outcome) is expected
+    if outcome.failure is not None:
+        assert outcome.failure.message.startswith(f"The response status is {status}; this check ")
+        assert outcome.failure.message.endswith(f"{', '.join(accepted)}.")
 
 
 def test_a_bad_status_is_named_in_the_sentence() -> None:

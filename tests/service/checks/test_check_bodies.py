@@ -82,6 +82,12 @@ def problems_of_body(kind: str, body: dict[str, Any]) -> tuple[Problem, ...]:
             ["request.assertions[0].comparison"],
         ),
         ("api", with_request("api", method="TRACE"), ["request.method"]),
+        ("api", with_request("api", connectTo="::1"), ["request.connectTo"]),
+        (
+            "url",
+            with_request("url", acceptedStatusCodes=["2xx", True]),
+            ["request.acceptedStatusCodes[1]"],
+        ),
         (
             "api",
             with_request("api", headers=[{"key": "a", "value": "b\r\nc: d"}]),

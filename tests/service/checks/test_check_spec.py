@@ -10,6 +10,7 @@ from contract.checks import (
     CheckType,
     DnsSpec,
     HeartbeatSpec,
+    HttpSpec,
     IcmpSpec,
     TcpSpec,
     UrlSpec,
@@ -54,6 +55,18 @@ def spec(check: CheckWrite, *, token: str = "t") -> CheckSpec:
     if isinstance(check, HeartbeatCheckWrite):
         doc["heartbeat"]["pingToken"] = token
     return build_spec(doc, check.kind)
+
+
+@pytest.mark.parametrize("kind", ["url", "api"])
+def test_accepted_statuses_and_the_address_to_connect_to_reach_the_spec(kind: str) -> None:
+    body = with_request(kind, acceptedStatusCodes=["200-299", 429], connectTo="10.0.0.7:8443")
+    found = spec(read(kind, body))
+    assert isinstance(found, HttpSpec)
+    assert found.request.accepted_status_codes == ("200-299", "429")
+    assert found.request.connect_to == "10.0.0.7:8443"
+    absent = spec(read(kind, with_request(kind, acceptedStatusCodes=None, connectTo="")))
+    assert isinstance(absent, HttpSpec)
+    assert (absent.request.accepted_status_codes, absent.request.connect_to) == ((), None)
 
 
 @pytest.mark.parametrize("kind", LEAST)
