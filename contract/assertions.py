@@ -20,6 +20,9 @@ class Source(StrEnum):
     JSON_ANSWER = "JSON_ANSWER"
     LATENCY = "LATENCY"
     JSON_RESPONSE = "JSON_RESPONSE"
+    DAYS_TO_EXPIRY = "DAYS_TO_EXPIRY"
+    REMOTE_ADDRESS = "REMOTE_ADDRESS"
+    TLS_VERSION = "TLS_VERSION"
 
 
 class Comparison(StrEnum):
@@ -41,13 +44,27 @@ class Comparison(StrEnum):
     NOT_NULL = "NOT_NULL"
 
 
+CONNECTION_SOURCES: Final = frozenset(
+    {Source.DAYS_TO_EXPIRY, Source.REMOTE_ADDRESS, Source.TLS_VERSION}
+)
+"""Facts of the connection, additions of ours: days until the certificate expires, the address that
+was connected to, and the TLS version."""
 JSON_SOURCES: Final = frozenset({Source.JSON_BODY, Source.JSON_ANSWER, Source.JSON_RESPONSE})
 """Sources whose `property` is a JSONPath."""
 TEXT_SOURCES: Final = frozenset(
-    {Source.TEXT_BODY, Source.RESPONSE_DATA, Source.TEXT_ANSWER, Source.RESPONSE_CODE}
+    {
+        Source.TEXT_BODY,
+        Source.RESPONSE_DATA,
+        Source.TEXT_ANSWER,
+        Source.RESPONSE_CODE,
+        Source.REMOTE_ADDRESS,
+        Source.TLS_VERSION,
+    }
 )
 """Sources whose `property` is a regular expression."""
-NUMBER_SOURCES: Final = frozenset({Source.STATUS_CODE, Source.RESPONSE_TIME, Source.LATENCY})
+NUMBER_SOURCES: Final = frozenset(
+    {Source.STATUS_CODE, Source.RESPONSE_TIME, Source.LATENCY, Source.DAYS_TO_EXPIRY}
+)
 """Sources whose value is always a number."""
 OF_OBJECTS: Final = frozenset(
     {

@@ -9,7 +9,14 @@ from typing import Annotated, ClassVar, Final, Literal, get_args
 
 import msgspec
 
-from contract.assertions import OF_EQUALITY, OF_NUMBERS, Assertion, Comparison, Source
+from contract.assertions import (
+    CONNECTION_SOURCES,
+    OF_EQUALITY,
+    OF_NUMBERS,
+    Assertion,
+    Comparison,
+    Source,
+)
 from contract.requests import DnsProtocol, Hostname, HttpRequest, IpFamily, Port, RecordType
 from contract.wire import Milliseconds, Wire
 
@@ -200,10 +207,10 @@ class HttpSpec(TimedSpec, frozen=True, kw_only=True):
 
 
 class UrlSpec(HttpSpec, frozen=True, kw_only=True, tag_field="type", tag="URL"):
-    """Is this address up? Always GET; asserts on the status code only."""
+    """Is this address up? Always GET; asserts on the status code and on facts of the connection."""
 
     noun = "URL monitor"
-    sources = frozenset({Source.STATUS_CODE})
+    sources = CONNECTION_SOURCES | {Source.STATUS_CODE}
     comparisons = OF_EQUALITY | OF_NUMBERS
 
     degraded_after_ms: HttpThreshold | None = msgspec.field(
@@ -216,15 +223,13 @@ class ApiSpec(HttpSpec, frozen=True, kw_only=True, tag_field="type", tag="API"):
     """Does this API answer as it should?"""
 
     noun = "API check"
-    sources = frozenset(
-        {
-            Source.STATUS_CODE,
-            Source.JSON_BODY,
-            Source.HEADERS,
-            Source.TEXT_BODY,
-            Source.RESPONSE_TIME,
-        }
-    )
+    sources = CONNECTION_SOURCES | {
+        Source.STATUS_CODE,
+        Source.JSON_BODY,
+        Source.HEADERS,
+        Source.TEXT_BODY,
+        Source.RESPONSE_TIME,
+    }
     may_run_below_a_minute = True
 
     degraded_after_ms: HttpThreshold | None = msgspec.field(
@@ -271,7 +276,7 @@ class TcpSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="TCP")
     """Does this port accept connections, and answer as it should?"""
 
     noun = "TCP monitor"
-    sources = frozenset({Source.RESPONSE_DATA, Source.RESPONSE_TIME})
+    sources = CONNECTION_SOURCES | {Source.RESPONSE_DATA, Source.RESPONSE_TIME}
     comparisons = (
         OF_EQUALITY
         | OF_NUMBERS

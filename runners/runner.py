@@ -9,6 +9,7 @@ import msgspec
 
 from contract.assertions import Assertion, Source
 from contract.checks import CheckSpec
+from contract.evidence import TlsFacts
 from contract.job import ClientCertificate, Variable
 from contract.result import Artifact, Evidence, Failure, LogLine, Timings
 from sandbox.workspace import Workspace
@@ -85,6 +86,18 @@ class Numbers(msgspec.Struct, frozen=True):
 
 
 Fact = Number | Text | JsonText | Fields | Numbers
+
+
+def connection_facts(tls: TlsFacts | None, address: str | None) -> dict[Source, Fact]:
+    """Facts of a connection, as far as they are known."""
+    facts: dict[Source, Fact] = {}
+    if address is not None:
+        facts[Source.REMOTE_ADDRESS] = Text(address)
+    if tls is not None and tls.version is not None:
+        facts[Source.TLS_VERSION] = Text(tls.version)
+    if tls is not None and tls.days_to_expiry is not None:
+        facts[Source.DAYS_TO_EXPIRY] = Number(tls.days_to_expiry)
+    return facts
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):

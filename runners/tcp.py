@@ -16,7 +16,7 @@ from contract.checks import TcpSpec
 from contract.result import CheckFailed, Failure, LogLine, TcpEvidence, Timings
 from runners.net.sockets import connect, map_connect_errors, render, strip_brackets
 from runners.net.tls.channel import TlsChannel
-from runners.runner import Fact, Number, Observation, RunContext, Text
+from runners.runner import Number, Observation, RunContext, Text, connection_facts
 from runners.timing import in_ms, ms_since, probe_within
 from runners.tools import resolve_allowed
 
@@ -203,7 +203,8 @@ class _Probe:
     def build_observation(self, failure: Failure | None) -> Observation:
         """What was observed, complete or not."""
         connect_ms = self._took_ms.get("tcp")
-        facts: dict[Source, Fact] = {}
+        tls = None if self._tls is None else self._tls.facts()
+        facts = connection_facts(tls, self._address)
         if connect_ms is not None:
             facts[Source.RESPONSE_TIME] = Number(connect_ms)
         if self._answer is not None:
@@ -221,7 +222,9 @@ class _Probe:
         return round(ms_since(self._started) - self._idle_ms, 3)
 
     def _response_data(self) -> Text:
-        return Text(self._text, None if self._answer else self._silent_because)
+        answer = self._answer or b""
+        read_bytes = LIMIT_BYTES if len(answer) >= LIMIT_BYTES else None
+        return Text(self._text, None if answer else self._silent_because, read_bytes)
 
     def _evidence(self) -> TcpEvidence:
         return TcpEvidence(

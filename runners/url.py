@@ -20,7 +20,9 @@ class UrlRunner:
         Raises:
             CheckFailed: of kind PROTOCOL, when the request cannot be sent as it is written.
         """
-        return await probe(_to_get(spec.request), ctx, stored_bytes=STORED_BYTES_OF_A_URL)
+        sources = frozenset(assertion.source for assertion in spec.assertions)
+        request = _to_get(spec.request)
+        return await probe(request, ctx, sources=sources, stored_bytes=STORED_BYTES_OF_A_URL)
 
 
 def _to_get(request: HttpRequest) -> HttpRequest:

@@ -121,7 +121,11 @@ def test_each_source_has_its_kind_of_property(source: Source) -> None:
     assertion = an_assertion(source, C.EQUALS, "1", property="$", regex="a")
     assert (path_of(assertion) == "$") == (source in JSON_SOURCES)
     expected = {S.HEADERS: ("regex", "a")} | dict.fromkeys(
-        (S.TEXT_BODY, S.RESPONSE_DATA, S.TEXT_ANSWER, S.RESPONSE_CODE), ("property", "$")
+        (
+            *(S.TEXT_BODY, S.RESPONSE_DATA, S.TEXT_ANSWER, S.RESPONSE_CODE),
+            *(S.REMOTE_ADDRESS, S.TLS_VERSION),
+        ),
+        ("property", "$"),
     )
     assert expression_of(assertion) == expected.get(source)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contract.assertions import Source
+from contract.assertions import CONNECTION_SOURCES, Source
 from contract.evidence import HttpEvidence, SeenResponse
 from contract.requests import HttpRequest
 from contract.result import CheckFailed, Failure, FailureKind, LogLine
@@ -35,6 +35,7 @@ from runners.runner import (
     Observation,
     RunContext,
     Text,
+    connection_facts,
 )
 
 _RANDOM: Final = SystemRandom()
@@ -169,6 +170,8 @@ def observation(
         response = _response(answer, kept)
     if total_ms is not None:
         facts[Source.RESPONSE_TIME] = Number(total_ms)
+    if not CONNECTION_SOURCES.isdisjoint(sources):
+        facts |= connection_facts(exchange.tls, exchange.remote_address)
     return Observation(
         response_time_ms=total_ms,
         timings=exchange.timings,

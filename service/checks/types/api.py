@@ -32,7 +32,16 @@ class ApiAssertion(AssertionWrite):
     """What an API check may assert."""
 
     kind = CheckType.API
-    source: Literal["STATUS_CODE", "JSON_BODY", "HEADERS", "TEXT_BODY", "RESPONSE_TIME"]
+    source: Literal[
+        "STATUS_CODE",
+        "JSON_BODY",
+        "HEADERS",
+        "TEXT_BODY",
+        "RESPONSE_TIME",
+        "DAYS_TO_EXPIRY",
+        "REMOTE_ADDRESS",
+        "TLS_VERSION",
+    ]
     comparison: AnyComparison
 
 

@@ -23,7 +23,9 @@ class TcpAssertion(AssertionWrite):
     """What a TCP monitor may assert."""
 
     kind = CheckType.TCP
-    source: Literal["RESPONSE_DATA", "RESPONSE_TIME"]
+    source: Literal[
+        "RESPONSE_DATA", "RESPONSE_TIME", "DAYS_TO_EXPIRY", "REMOTE_ADDRESS", "TLS_VERSION"
+    ]
     comparison: TextComparison
 
 

@@ -19,10 +19,10 @@ from service.http.schema import field_error
 
 
 class UrlAssertion(AssertionWrite):
-    """What a URL monitor may assert: its status code."""
+    """What a URL monitor may assert: its status code, and facts of its connection."""
 
     kind = CheckType.URL
-    source: Literal["STATUS_CODE"]
+    source: Literal["STATUS_CODE", "DAYS_TO_EXPIRY", "REMOTE_ADDRESS", "TLS_VERSION"]
     comparison: NumberComparison
 
 

@@ -59,7 +59,8 @@ REFUSED = {
         ": $.setupSnippetId refers to a snippet of a service; `picket run` has no service"
     ),
     "source_of_another_type.yaml": (
-        ": $.assertions[1].source is JSON_BODY; a check of type URL takes STATUS_CODE"
+        ": $.assertions[1].source is JSON_BODY; a check of type URL takes"
+        " DAYS_TO_EXPIRY, REMOTE_ADDRESS, STATUS_CODE, TLS_VERSION"
     ),
     "tab_for_indentation.yaml": (
         " is not valid YAML: line 3, column 1: found character '\\t' that cannot start any token"
@@ -82,7 +83,8 @@ REFUSED = {
         " NAPTR, NS, PTR, SOA, SRV, SVCB, TLSA, TXT"
     ),
     "unknown_source.yaml": (
-        ": $.request.assertions[0].source is STATUS; a check of type URL takes STATUS_CODE"
+        ": $.request.assertions[0].source is STATUS; a check of type URL takes"
+        " DAYS_TO_EXPIRY, REMOTE_ADDRESS, STATUS_CODE, TLS_VERSION"
     ),
     "unknown_type.yaml": f": $.type is FTP; use one of {TYPES}",
     "unknown_unit.yaml": (
