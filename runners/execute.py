@@ -5,7 +5,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -88,6 +87,8 @@ class ThreadWorkers:
 
 _COMMAND: Final = (sys.executable, "-P", "-m", "runners.judge_child")
 _ROOT: Final = str(Path(__file__).parents[1])
+IDLE_S: Final = 2.0
+"""How long the process waits for another body; a start takes 0.2 s of CPU time."""
 
 
 class JudgingBrokeError(RuntimeError):
@@ -95,22 +96,23 @@ class JudgingBrokeError(RuntimeError):
 
 
 class JudgingProcess:
-    """Judges large bodies one after the other, in a process that ends when none is left.
+    """Judges large bodies one after the other, in a process that ends soon after the last one.
 
-    It ends because what it has taken for one body would stay taken.
+    It ends because what it has taken for a body may stay taken.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judging")
-        self._lock = threading.Lock()
+        """Only this thread starts, asks and ends the process."""
         self._open = 0
         """How many bodies wait or are judged."""
+        self._timer: asyncio.TimerHandle | None = None
+        """When the process ends. None: it is asked, or there is none."""
         self._process: subprocess.Popen[bytes] | None = None
-        """None: nothing is judged."""
 
     @property
     def pid(self) -> int | None:
-        """The process. None: nothing is judged."""
+        """The process. None: there is none."""
         process = self._process
         return None if process is None else process.pid
 
@@ -121,40 +123,41 @@ class JudgingProcess:
             JudgingBrokeError: the process ended; never the target's fault.
             OSError: it does not start.
         """
-        with self._lock:
-            self._open += 1
-        work = self._thread.submit(self._ask, (spec, msgspec.structs.replace(seen, release=None)))
-        work.add_done_callback(self._end_if_idle)
-        return await asyncio.wrap_future(work)
+        self._open += 1
+        if self._timer is not None:
+            self._timer.cancel()
+        order = (spec, msgspec.structs.replace(seen, release=None))
+        try:
+            return await asyncio.wrap_future(self._thread.submit(self._ask, order))
+        finally:
+            self._open -= 1
+            if not self._open:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(IDLE_S, self._thread.submit, self._end)
 
     def kill(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process, whatever it is at."""
         process = self._process
         if process is not None:
             process.kill()
 
     def close(self) -> None:
         """End the process and the thread that asks it."""
+        if self._timer is not None:
+            self._timer.cancel()
         self.kill()
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._thread.submit(self._end)
+        self._thread.shutdown(wait=True)
 
     def _ask(self, order: tuple[CheckSpec, Observation]) -> Outcome:
         process = self._process or self._start()
         try:
-            outcome = _exchange(process, order)
+            return _exchange(process, order)
         except (EOFError, OSError, pickle.UnpicklingError) as problem:
-            code = self._end(process)
-            raise JudgingBrokeError(f"The judging process ended with {code}.") from problem
+            raise JudgingBrokeError(f"The judging process ended with {self._end()}.") from problem
         except BaseException:
-            self._end(process)  # it has a part of the order
+            self._end()  # it has a part of the order
             raise
-        return outcome
-
-    def _end_if_idle(self, _: object) -> None:
-        with self._lock:
-            self._open -= 1
-            if not self._open and self._process is not None:
-                self._end(self._process)
 
     def _start(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join((_ROOT, *filter(None, sys.path)))
@@ -169,12 +172,15 @@ class JudgingProcess:
         )
         return self._process
 
-    def _end(self, process: subprocess.Popen[bytes]) -> int:
-        self._process = None
+    def _end(self) -> int | None:
+        """End the process; return its exit code. None: there was none."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.kill()
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
                 _require(pipe).close()
-        process.kill()
         return process.wait()
 
 

@@ -7,7 +7,7 @@ import pickle
 import sys
 
 from runners.judging.judge import judge
-from sandbox.system_calls import hide_memory
+from sandbox.system_calls import give_back_memory, hide_memory
 
 
 def main() -> None:
@@ -18,10 +18,10 @@ def main() -> None:
             spec, seen = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process writes it
         except EOFError:
             return
-        outcome = judge(spec, seen)
-        del seen  # a body that nobody needs any more
-        pickle.dump(outcome, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(judge(spec, seen), sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()
+        del seen
+        give_back_memory()
 
 
 if __name__ == "__main__":

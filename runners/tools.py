@@ -12,7 +12,7 @@ from runners.execute import JudgingProcess, ThreadWorkers
 from runners.net.deadlines import Deadlines
 from runners.net.dns.resolve import Resolver
 from runners.net.egress.rules import EgressRules
-from runners.net.http.body_memory import DEFAULT_LIMIT_BYTES, BodyMemory
+from runners.net.http.body_memory import BodyMemory
 from runners.net.http.client import HttpEngine
 from runners.net.icmp.pinger import Pinger
 from runners.net.sockets import Readiness, literal_family
@@ -67,9 +67,11 @@ async def open_tools(
     resolver: Resolver,
     extra_ca_pem: str | None = None,
     harness: "Harness | None" = None,
-    body_memory_bytes: int = DEFAULT_LIMIT_BYTES,
+    bodies: BodyMemory | None = None,
 ) -> AsyncIterator[Tools]:
     """Open the tools for the duration of the block; the caller closes resolver and harness.
+
+    `bodies`: the memory of kept bodies. None: one of the default size.
 
     HTTP exchanges resolve inside libcurl, by the system; the resolver is for the other runners.
     """
@@ -86,7 +88,7 @@ async def open_tools(
                 readiness=readiness,
                 aside=aside,
                 judging=judging,
-                bodies=BodyMemory(body_memory_bytes),
+                bodies=bodies or BodyMemory(),
                 harness=harness,
             )
         finally:

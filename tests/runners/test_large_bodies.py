@@ -10,12 +10,12 @@ from contract.assertions import Assertion, Comparison, Source
 from contract.result import Outcome, Status
 from runners.api import ApiRunner
 from runners.execute import JudgingBrokeError, execute
-from runners.net.http import body_memory
 from runners.net.http.body_memory import BodyLease, BodyMemory, BodyMemoryError
 from runners.net.http.transfer import READ_LIMIT_BYTES
 from runners.runner import HUGE_CHARS, RunContext
 from tests.builders.agents import until
 from tests.builders.context import a_context
+from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job, an_api_spec, an_assertion
 from tests.servers.http_origin import Page, http_origin, reply
 
@@ -26,12 +26,6 @@ ROWS = b'{"rows": [%s], "odd": "\\ud800", "n": 1e400}' % b",".join(
     b'{"id": %d}' % number for number in range(400_000)
 )
 JSON = reply(ROWS, content_type="application/json")
-
-
-def with_memory(ctx: RunContext, memory: BodyMemory) -> RunContext:
-    tools = ctx.network
-    object.__setattr__(tools, "bodies", memory)
-    return ctx
 
 
 class MeasuredMemory(BodyMemory):
@@ -60,10 +54,9 @@ async def run(url: str, ctx: RunContext, assertions: Iterable[Assertion]) -> Out
 
 
 async def test_bodies_beyond_the_memory_wait_and_are_judged_all_the_same() -> None:
-    memory = MeasuredMemory(64 * 1024 * 1024)
-    async with http_origin(TEXT) as origin, a_context() as ctx:
-        small = with_memory(ctx, memory)
-        checks = (run(origin.url(), small, [HAS_WORD]) for _ in range(12))
+    memory = MeasuredMemory(64 * 1024 * 1024, max_wait_s=LONG_S)
+    async with http_origin(TEXT) as origin, a_context(bodies=memory) as ctx:
+        checks = (run(origin.url(), ctx, [HAS_WORD]) for _ in range(12))
         outcomes = await asyncio.gather(*checks)
     assert {one.status for one in outcomes} == {Status.PASSED}
     assert memory.most_bytes <= 32 * 1024 * 1024
@@ -73,11 +66,9 @@ async def test_bodies_beyond_the_memory_wait_and_are_judged_all_the_same() -> No
     assert any("for memory to keep the response's body" in message for message in told)
 
 
-async def test_a_run_that_gets_no_memory_is_given_back_and_never_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(body_memory, "MAX_WAIT_S", 0.05)
-    async with http_origin(TEXT) as origin, a_context() as ctx:
+async def test_a_run_that_gets_no_memory_is_given_back_and_never_fails() -> None:
+    memory = BodyMemory(max_wait_s=0.05)
+    async with http_origin(TEXT) as origin, a_context(bodies=memory) as ctx:
         holder = BodyLease(ctx.network.bodies, postpone=lambda _: None)
         holder.take(READ_LIMIT_BYTES * 6, lambda: None)
         with pytest.raises(BodyMemoryError):
@@ -104,9 +95,9 @@ async def test_a_run_that_is_stopped_while_it_waits_leaves_nothing() -> None:
 @pytest.mark.parametrize("page", [reply(b"x" * 60_000), reply(b"x" * 300_000)])
 async def test_only_a_body_that_results_do_not_keep_takes_memory(page: Page) -> None:
     memory = MeasuredMemory()
-    async with http_origin(page) as origin, a_context() as ctx:
+    async with http_origin(page) as origin, a_context(bodies=memory) as ctx:
         any_text = an_assertion(Source.TEXT_BODY, Comparison.NOT_EMPTY)
-        await run(origin.url(), with_memory(ctx, memory), [any_text])
+        await run(origin.url(), ctx, [any_text])
     assert memory.most_bytes in (0, 300_000)
     assert (memory.most_bytes == 0) == (len(page) < 65_536)
 
@@ -130,7 +121,7 @@ async def test_a_huge_body_is_judged_as_any_other(assertion: Assertion, *, holds
     assert len(ROWS) > HUGE_CHARS
     async with http_origin(JSON) as origin, a_context() as ctx:
         outcome = await run(origin.url(), ctx, [assertion])
-        assert ctx.network.judging.pid is None
+        await until(lambda: ctx.network.judging.pid is None)
     assert (outcome.status is Status.PASSED) == holds
     msgspec.json.encode(outcome)
 

@@ -28,8 +28,11 @@ class BodyMemoryError(RuntimeError):
 class BodyMemory:
     """The shared memory; runs get it in the order in which they asked."""
 
-    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(
+        self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, max_wait_s: float = MAX_WAIT_S
+    ) -> None:
         self.limit_bytes = limit_bytes
+        self.max_wait_s = max_wait_s
         self.held_bytes = 0
         """How much the bodies hold together."""
         self._room_bytes = max(limit_bytes - JUDGING_BYTES, limit_bytes // 2)
@@ -79,6 +82,7 @@ class BodyLease:
     def __init__(self, memory: BodyMemory, *, postpone: Callable[[float], None]) -> None:
         """`postpone` moves the run's time limit, since a wait for memory is no time of the run."""
         self._memory = memory
+        self.max_wait_s = memory.max_wait_s
         self._postpone = postpone
         self.wanted_bytes = 0
         self.waited_s = 0.0
@@ -104,8 +108,8 @@ class BodyLease:
             self._held_bytes = size_bytes
             return True
         self._resume, self._began_at = resume, time.monotonic()
-        self._postpone(MAX_WAIT_S + 1)
-        self._alarm = asyncio.get_running_loop().call_later(MAX_WAIT_S, self._give_up)
+        self._postpone(self.max_wait_s + 1)
+        self._alarm = asyncio.get_running_loop().call_later(self.max_wait_s, self._give_up)
         return False
 
     def grant(self) -> None:
@@ -132,7 +136,7 @@ class BodyLease:
             self._alarm = None
         waited_s = time.monotonic() - self._began_at
         self.waited_s += waited_s
-        self._postpone(waited_s - MAX_WAIT_S - 1)
+        self._postpone(waited_s - self.max_wait_s - 1)
         resume, self._resume = self._resume, None
         if resume is not None:
             # Not at once: another run gives its memory back at this moment.

@@ -6,7 +6,7 @@ from typing import Final
 
 import pycurl
 
-from runners.net.http.body_memory import MAX_WAIT_S, BodyLease, BodyMemoryError
+from runners.net.http.body_memory import BodyLease, BodyMemoryError
 from runners.net.http.curl_multi import CurlMulti
 from runners.net.http.response import STORED_BYTES
 from runners.net.http.transfer import READ_LIMIT_BYTES, Transfer
@@ -56,8 +56,9 @@ class MemoryWait:
 
     def _postpone(self) -> None:
         """Move libcurl's own time limit; the run's limit is moved by how long it really waited."""
+        lease = self._lease
         if self._multi.is_running(self._transfer.curl):
-            limit_ms = self._timeout_ms + int((MAX_WAIT_S + self._lease.waited_s) * 1000)
+            limit_ms = self._timeout_ms + int((lease.max_wait_s + lease.waited_s) * 1000)
             self._transfer.curl.setopt(pycurl.TIMEOUT_MS, limit_ms)
 
     def _go_on(self) -> None:

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from runners.net.http import body_memory
 from runners.net.http.body_memory import BodyLease, BodyMemory
 from runners.net.http.memory_wait import expected_bytes
 from runners.net.http.transfer import READ_LIMIT_BYTES
@@ -52,11 +51,9 @@ async def test_one_body_fits_into_the_smallest_memory() -> None:
     assert a_lease(BodyMemory(64 * MB)).take(READ_LIMIT_BYTES, lambda: None)
 
 
-async def test_a_wait_moves_the_time_limit_by_itself_and_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(body_memory, "MAX_WAIT_S", 0.01)
-    memory, moved_s, over = BodyMemory(64 * MB), list[float](), asyncio.Event()
+async def test_a_wait_moves_the_time_limit_by_itself_and_ends() -> None:
+    memory = BodyMemory(64 * MB, max_wait_s=0.01)
+    moved_s, over = list[float](), asyncio.Event()
     holder, waits = a_lease(memory), a_lease(memory, moved_s)
     holder.take(32 * MB, lambda: None)
     waits.take(32 * MB, over.set)
