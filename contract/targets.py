@@ -1,4 +1,4 @@
-"""Rules for URLs, hosts, DNS names and headers, and how errors show a wrong value.
+"""Rules for URLs, hosts, DNS names, headers and status codes, and how errors show a wrong value.
 
 Each function returns what is wrong as the rest of a sentence that begins with the field, or None.
 Errors quote only plain names, because a URL may hold keys.
@@ -7,7 +7,7 @@ A text with `{{NAME}}` in it is not checked before the variable is filled in.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -229,3 +229,33 @@ def _text(text: str) -> str:
     if not text.isprintable() or _MAY_HOLD_A_SECRET.search(text):
         return "a text"
     return text
+
+
+LOWEST_ERROR: Final = 400
+"""Without a list, what is below passes."""
+_STATUS_CODES: Final = re.compile(r"([1-9])xx|([1-9]\d\d)(?:-([1-9]\d\d))?", re.IGNORECASE)
+
+
+def status_codes_problem(text: str) -> str | None:
+    """Return what is wrong with an entry of the list. None: it can be used."""
+    codes = _read_codes(text)
+    if codes is None:
+        return f"is {format_value(text)}; use a code, a range or a class, as in 429, 200-299 or 4xx"
+    if not codes:
+        return f"is {text}, which holds no code; write the lower one first"
+    return None
+
+
+def is_accepted(status: int, accepted: Iterable[str | int]) -> bool:
+    """Whether the status is on the list."""
+    return any(status in (_read_codes(str(entry)) or ()) for entry in accepted)
+
+
+def _read_codes(text: str) -> range | None:
+    found = _STATUS_CODES.fullmatch(text.strip())
+    if found is None:
+        return None
+    first_digit, low, high = found.groups()
+    if first_digit is not None:
+        return range(int(first_digit) * 100, int(first_digit) * 100 + 100)
+    return range(int(low), int(high or low) + 1)

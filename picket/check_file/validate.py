@@ -34,13 +34,13 @@ from contract.scripts import (
     path_problem,
     script_problem,
 )
-from contract.status_codes import status_codes_problem
 from contract.suggestions import suggest_name
 from contract.targets import (
     connect_to_problem,
     dns_name_problem,
     header_problem,
     hostname_problem,
+    status_codes_problem,
     url_problem,
 )
 from runners.judging.assertions import BadPatternError, compile_pattern

@@ -48,7 +48,7 @@ from contract.result import (
     Status,
     TcpEvidence,
 )
-from contract.status_codes import LOWEST_ERROR, is_accepted
+from contract.targets import LOWEST_ERROR, is_accepted
 from runners.judging.assertions import evaluate
 from runners.runner import Number, Observation, Text
 from runners.timing import duration, milliseconds

@@ -17,13 +17,13 @@ from contract.scripts import (
     script_problem,
     sha256_problem,
 )
-from contract.status_codes import status_codes_problem
 from contract.targets import (
     connect_to_problem,
     format_value,
     header_problem,
     hostname_problem,
     split_address,
+    status_codes_problem,
     url_problem,
 )
 from service.checks.rules import expression_problem, frequency_problem, property_problem

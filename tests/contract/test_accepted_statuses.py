@@ -1,6 +1,6 @@
 import pytest
 
-from contract.status_codes import is_accepted, status_codes_problem
+from contract.targets import is_accepted, status_codes_problem
 
 
 @pytest.mark.parametrize(
