@@ -48,7 +48,7 @@ ACTUAL_LIMIT_BYTES: Final = 10 * 1024
 QUOTE_LIMIT_CHARS: Final = 200
 
 LARGE_CHARS: Final = 1_000_000
-"""Of longer JSON only the part is built that a path begins with."""
+"""Only the part that a path begins with is built of longer JSON."""
 
 _Documents = dict[Source, Json]
 """JSON that was parsed for an earlier assertion of the same run."""

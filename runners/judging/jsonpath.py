@@ -60,7 +60,7 @@ _ELEMENTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def find_in_text(path: str, text: str | bytes) -> Sequence[Json]:
-    """As `find_values`, but build only the part that the beginning of the path leads to.
+    """Find the values, and build only the part that the beginning of the path leads to.
 
     A document takes ten times the memory of its text.
 
