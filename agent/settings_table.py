@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from agent.telemetry.logs import LogFormat, LogLevel
-from contract.targets import ascii_host
+from contract.targets import hostname_problem
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
@@ -204,7 +204,8 @@ def _http_url(text: str) -> SplitResult:
         raise ValueError(text)
     if not _has_good_port(parts):
         raise BadPartError("a port from 1 to 65535, or none")
-    ascii_host(parts.hostname)  # raises UnicodeError, a ValueError, when it can be no name
+    if hostname_problem(parts.hostname) is not None:
+        raise ValueError
     return parts
 
 

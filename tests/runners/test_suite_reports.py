@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,10 @@ OF_THE_RUN = {"argv", "duration", "startTime", "workerIndex", "path", "reporter"
 def plain(value: Any, root: str) -> Any:
     """A report without what differs from run to run."""
     if isinstance(value, dict):
-        return {key: plain(one, root) for key, one in value.items() if key not in OF_THE_RUN}
+        kept = {key: one for key, one in value.items() if key not in OF_THE_RUN}
+        if isinstance(kept.get("body"), str):  # of an attachment, which may name the suite's folder
+            kept["body"] = b64decode(kept["body"]).decode("latin-1")
+        return {key: plain(one, root) for key, one in kept.items()}
     if isinstance(value, list):
         return [plain(one, root) for one in value]
     return value.replace(root, "ROOT") if isinstance(value, str) else value

@@ -53,7 +53,7 @@ async def test_a_process_that_cannot_be_ended_keeps_its_user_and_no_pipe(
         patched.setattr(ProcessTree, "kill", refuse)
         with pytest.raises(OSError, match="cannot be ended"):
             await child.kill()
-    kept = 0 if lent is None else 1  # the lock of its user
+    kept = 0 if lent is None else 2  # the locks of its user
     await until(lambda: len(descriptors() - before) <= kept)
     assert workspace.user == lent
     tree = child._context.tree

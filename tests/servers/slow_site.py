@@ -31,7 +31,7 @@ async def slow_site() -> AsyncIterator[str]:
     """Its address, for as long as the block lasts."""
     application = web.Application()
     application.router.add_get("/{path:.*}", _answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -88,6 +88,9 @@ _KINDS: Final[dict[str, ArtifactKind]] = {
 }
 _ERROR_CONTEXT: Final = "error-context.md"
 """Playwright's description of a failure, with what its page showed."""
+_TEST_SOURCE: Final = "\n# Test source\n"
+"""The heading of its last section."""
+_CONTEXT_CHARS: Final = 1_000_000
 
 
 class _Degraded(msgspec.Struct):
@@ -136,7 +139,7 @@ def keep_files(
     for number, (name, path) in enumerate(wanted):
         if until.has_passed:
             return KeptFiles(artifacts=tuple(artifacts.values()), out_of_time=len(wanted) - number)
-        shutil.move(path, into.folder / name)
+        _move(path, into.folder / name)
         made = into.artifact(name, _KINDS.get(path.suffix.lower(), "file"))
         is_copied = is_unfinished(path) and made.sha256 in {a.sha256 for a in artifacts.values()}
         if is_copied:
@@ -144,6 +147,15 @@ def keep_files(
         else:
             artifacts[name] = made
     return KeptFiles(artifacts=tuple(artifacts.values()), out_of_time=0)
+
+
+def _move(path: Path, place: Path) -> None:
+    if path.name == _ERROR_CONTEXT:
+        # Without the script, which shows the values that it gives to headers.
+        with path.open(errors="replace") as file:
+            told, _, _ = file.read(_CONTEXT_CHARS).partition(_TEST_SOURCE)
+        path.write_text(told)
+    shutil.move(path, place)
 
 
 def _name_files(

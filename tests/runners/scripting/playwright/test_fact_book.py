@@ -20,7 +20,7 @@ def an_error(**changes: Any) -> dict[str, Any]:
 
 
 def a_test(outcome: str, title: str = "a") -> dict[str, Any]:
-    return {"fact": "testEnded", "title": title, "status": "x", "outcome": outcome}
+    return {"fact": "testEnded", "title": title, "status": "failed", "outcome": outcome}
 
 
 @pytest.mark.parametrize(
