@@ -106,6 +106,7 @@ async def test_files_of_the_suites_own_reporters_are_kept_and_no_others(
     spec = a_bundle(tmp_path, "reporters", lock=f"versions/{playwright_version}")
     ran, files, root = await kept(tmp_path, spec)
     assert "out-own.json" in files, (list(files), said(ran))
+    assert "was stopped after" not in str(said(ran))  # as by a report that is served to a browser
     own = json.loads(files["out-own.json"])
     assert plain(own, root) == plain(json.loads(files["test-results.json"]), root), said(ran)
     assert ET.fromstring(files["out-junit.xml"].decode()).get("tests")

@@ -195,6 +195,7 @@ def _build_harness_environment(run: SuiteRun, plan: _Plan) -> dict[str, str]:
         "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
         "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS": "1",
         "PLAYWRIGHT_HTML_OPEN": "never",
+        "PW_TEST_HTML_REPORT_OPEN": "never",  # its name before Playwright 1.42
         "PW_TEST_REPORTER": str(harness / "suite_reporter.cjs"),
     }
 
