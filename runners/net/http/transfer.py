@@ -373,7 +373,10 @@ class Transfer:
             return None
         head = self._read_head()
         self.switched = head is not None and head.status_code == _SWITCHING_PROTOCOLS
-        return -1 if self.switched else None
+        if self.switched:
+            return -1
+        self.head = None  # another may follow, as after a challenge
+        return None
 
     def _write_body(self, piece: bytes) -> int | None:
         """Store a piece of the body, decoded; 0 makes libcurl stop, None goes on."""

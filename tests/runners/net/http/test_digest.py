@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from contract.requests import AuthScheme, BasicAuth, BodyType, HttpMethod
+from contract.requests import AuthScheme, BasicAuth, BodyType, HttpMethod, KeyValue
 from runners.net.egress.rules import EgressRules
 from runners.net.http.client import HttpEngine
 from runners.net.http.exchange import HttpExchange
@@ -92,3 +92,11 @@ async def test_another_origin_gets_no_answer_to_its_challenge() -> None:
     assert seen.answer is not None
     assert seen.answer.head.status_code == 401
     assert all(one.one("authorization") is None for one in other.asked)
+
+
+async def test_a_request_to_upgrade_is_judged_by_the_answer_after_the_challenge() -> None:
+    upgrade = (KeyValue(key="Upgrade", value="websocket"),)
+    async with http_origin(wants_digest("probe", "s3cr3t:pä")) as origin:
+        seen = await exchanged(origin.url(), headers=upgrade)
+    assert seen.answer is not None
+    assert (seen.answer.head.status_code, seen.answer.body) == (200, b"in")
