@@ -1,6 +1,5 @@
 """What a runner is, what it gets, and what it brings back."""
 
-import codecs
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -24,49 +23,20 @@ class Number(msgspec.Struct, frozen=True):
     value: float
 
 
-class EncodedText(msgspec.Struct, frozen=True):
-    """Text as it was received; a long one is decoded where it is judged."""
-
-    content: bytes
-    charset: str
-    """The name of one of Python's codecs."""
-
-    def __len__(self) -> int:
-        return len(self.content)
-
-    def decode(self, *, is_whole: bool = True) -> str:
-        """Decode it, without a byte order mark; invalid bytes become replacement characters.
-
-        `is_whole`: else a character that its end cuts in two is left out.
-        """
-        decoder = codecs.getincrementaldecoder(self.charset)("replace")
-        return decoder.decode(self.content, final=is_whole).removeprefix(_BYTE_ORDER_MARK)
-
-
-_BYTE_ORDER_MARK: Final = "\ufeff"
-
-
 class Text(msgspec.Struct, frozen=True):
     """A fact that is text."""
 
-    raw: str | EncodedText
+    value: str
     empty_because: str | None = None
     """Why there is no text, as the end of a sentence. None: there is, or nobody knows."""
     read_bytes: int | None = None
     """How many bytes were read of a longer text. None: this is all of it."""
 
-    @property
-    def value(self) -> str:
-        """The text."""
-        if isinstance(self.raw, str):
-            return self.raw
-        return self.raw.decode(is_whole=self.read_bytes is None)
-
 
 class JsonText(msgspec.Struct, frozen=True):
     """A fact that is JSON, read only when an assertion asks for it."""
 
-    raw: str | EncodedText
+    text: str
     unreadable_because: str | None = None
     """Why it cannot be read as JSON, as a sentence. None: it may be tried."""
 
@@ -178,8 +148,6 @@ class Runner(Protocol[SpecT_contra]):
 
 HEAVY_CHARS: Final = 1_000_000
 """Texts of this length are judged in a thread: on the event loop they would block it for 10 ms."""
-HUGE_CHARS: Final = 2_000_000
-"""Texts of this length are judged in a process: a thread that reads them stops all others."""
 FANS_OUT: Final = 16
 """How many times the cost of parsing each part of a JSONPath takes that visits every value."""
 _FANNING: Final = ("..", "*", "?")
@@ -195,18 +163,10 @@ def is_cpu_bound(spec: CheckSpec, facts: Mapping[Source, Fact]) -> bool:
     return False
 
 
-def is_huge(spec: CheckSpec, facts: Mapping[Source, Fact]) -> bool:
-    """Whether judging would hold up the threads of the process too."""
-    assertions: tuple[Assertion, ...] = getattr(spec, "assertions", ())
-    return any(_length(facts.get(one.source)) >= HUGE_CHARS for one in assertions)
-
-
 def _weight(assertion: Assertion, fact: Fact | None) -> int:
+    if isinstance(fact, Text):
+        return len(fact.value)
     if isinstance(fact, JsonText):
         times = sum(assertion.property.count(sign) for sign in _FANNING)
-        return _length(fact) * int(FANS_OUT**times)
-    return _length(fact)
-
-
-def _length(fact: Fact | None) -> int:
-    return len(fact.raw) if isinstance(fact, (Text, JsonText)) else 0
+        return len(fact.text) * int(FANS_OUT**times)
+    return 0
