@@ -546,7 +546,7 @@ def _url_failure(attempt: FailedHop) -> Failure:
         return proxy_failure(attempt)
     return attempt.failure(
         FailureKind.PROTOCOL,
-        f"{attempt.hop.url} is no URL that can be asked: {attempt.words}.",
+        f"{attempt.hop.url} is not a URL that can be requested: {attempt.words}.",
         "ERR_INVALID_URL",
     )
 

@@ -332,7 +332,7 @@ def _resolve_location(hop: HopRequest, location: str) -> tuple[str, Origin]:
         why = problem.why if isinstance(problem, InvalidUrlError) else "its host cannot be read"
         raise CheckFailed(
             FailureKind.REDIRECT,
-            f"{_shorten(hop.url)} redirects to {shown}, which is no URL that can be followed: "
+            f"{_shorten(hop.url)} redirects to {shown}, which is not a URL that can be followed: "
             f"{why}.",
             detail,
         ) from problem

@@ -260,7 +260,7 @@ class InvalidUrlError(CheckFailed):
     def __init__(self, url: str, why: str) -> None:
         super().__init__(
             FailureKind.PROTOCOL,
-            f"{_hide_credentials(url)} is no URL that can be asked: {why}.",
+            f"{_hide_credentials(url)} is not a URL that can be requested: {why}.",
             {"code": "ERR_INVALID_URL"},
         )
         self.why = why

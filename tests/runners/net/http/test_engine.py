@@ -295,7 +295,7 @@ async def test_http_2_is_spoken_with_prior_knowledge(engine: HttpEngine) -> None
     ["ftp://127.0.0.1/", "127.0.0.1/path", "http://", "http://a:99999/", "http://[::1/", "  "],
 )
 async def test_a_url_that_cannot_be_asked_is_the_checks_fault(engine: HttpEngine, url: str) -> None:
-    with pytest.raises(CheckFailed, match="is no URL that can be asked"):
+    with pytest.raises(CheckFailed, match="is not a URL that can be requested"):
         await engine.exchange(an_http_request(url), timeout_s=1)
 
 

@@ -111,7 +111,8 @@ async def test_a_location_that_leads_nowhere_is_refused_and_says_why(
     assert seen.failure is not None
     assert seen.failure.kind is FailureKind.REDIRECT
     assert seen.failure.message == (
-        f"{origin.url('/a')} redirects to {location}, which is no URL that can be followed: {why}."
+        f"{origin.url('/a')} redirects to {location}, "
+        f"which is not a URL that can be followed: {why}."
     )
     assert len(origin.asked) == 1
 
