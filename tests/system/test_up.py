@@ -158,8 +158,8 @@ def test_types_that_cannot_run_are_named_above_the_results_and_below_the_summary
     assert not any(line.split()[2] in {"BROWSER", "MULTI_STEP"} for line in up.results())
 
 
-async def test_a_second_start_creates_nothing_twice(folder: Path) -> None:
-    keys = set()
+async def test_a_second_start_creates_nothing_twice_and_deactivates_nothing(folder: Path) -> None:
+    keys, said = set(), 0
     for number in (signal.SIGINT, signal.SIGTERM):
         up = Up(folder)
         up.until_results(1)
@@ -172,7 +172,10 @@ async def test_a_second_start_creates_nothing_twice(folder: Path) -> None:
         assert up.stop(number) == 0, up.err
         assert up.children() == []
         assert "results:" in up.out
+        log = (up.data / "logs/service.log").read_text()
+        changed, said = '"activated"' in log[said:], len(log)
     assert len(keys) == 1
+    assert not changed
 
 
 @pytest.mark.parametrize("module", ["service", "agent"])
@@ -243,6 +246,7 @@ def test_a_start_keeps_its_port_unless_that_is_taken(folder: Path) -> None:
         up = Up(folder, "--until-results", "1", light=True)
         assert up.wait() == 0, up.err
     assert f"API      {urls[0]}/v1" not in up.out
+    assert f"Another program uses port {urls[0].rpartition(':')[2]};" in up.out
 
 
 def test_a_taken_port_is_said_before_anything_starts(folder: Path) -> None:

@@ -366,6 +366,15 @@ async def test_every_wrong_setting_is_a_finding_and_the_rest_is_still_looked_at(
     assert found["HEARTBEAT_PORT"].seen == "off"
 
 
+async def test_a_key_in_a_file_does_not_hide_another_wrong_setting(
+    light: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text("pl_none")
+    environ = {**light, "API_KEY_FILE": str(tmp_path / "key"), "JOB_CONCURRENCY": "x"}
+    wrong = [each.seen for each in await examine(environ) if each.what == "settings"]
+    assert wrong == ["SERVICE_URL is not set", "JOB_CONCURRENCY is x"]
+
+
 async def test_missing_roots_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent.pem")
     roots = by_name(await examine({"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}))["roots"]
