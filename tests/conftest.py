@@ -105,7 +105,6 @@ SLOW = (
     "tests/runners/test_secrets_in_traces",
     "tests/runners/test_several_tests",
     "tests/runners/test_suite_reports",
-    "tests/runners/test_suite_reports",
     "tests/runners/test_typed_secrets",
     "tests/redaction/trace/test_trace.py",
     "tests/runners/scripting/proxy/test_presenting.py",

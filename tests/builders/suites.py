@@ -17,7 +17,7 @@ from runners.playwright import PlaywrightRunner
 from runners.runner import Observation, RunContext
 from runners.scripting.suites.bundle_archive import pack
 from runners.scripting.suites.bundle_cache import BundleError
-from runners.scripting.suites.resources import SuiteOptions, open_suites
+from runners.scripting.suites.resources import SuiteOptions, Suites, open_suites
 from tests.builders.scripts import a_scripted_context, runtimes_here
 
 ROOT: Final = Path(__file__).parents[2]
@@ -119,14 +119,16 @@ def a_written_suite(place: Path, files: Mapping[str, str]) -> PlaywrightSpec:
 
 
 @contextlib.asynccontextmanager
-async def a_suite_context(folder: Path, **changes: Any) -> AsyncIterator[RunContext]:
-    """A context in which bundles of this folder can be run."""
+async def a_suite_context(
+    folder: Path, *, suites: Suites | None = None, **changes: Any
+) -> AsyncIterator[RunContext]:
+    """A context in which bundles of this folder can be run; `suites`: an earlier run's."""
     PACKAGES.mkdir(parents=True, exist_ok=True)
     network = {name: os.environ[name] for name in _OF_THE_NETWORK if name in os.environ}
     async with a_scripted_context(**changes) as ctx:
         harness = ctx.network.scripts()
         places = SuiteOptions(bundles=Shelf(folder), packages=PACKAGES, environment=network)
-        own = dataclasses.replace(harness, suites=open_suites(places, harness.sandbox))
+        own = dataclasses.replace(harness, suites=suites or open_suites(places, harness.sandbox))
         object.__setattr__(ctx.network, "harness", own)
         yield ctx
 

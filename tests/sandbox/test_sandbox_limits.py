@@ -86,7 +86,8 @@ def test_a_script_that_closes_the_facts_goes_on(world: str) -> None:
 
 @in_every_world
 def test_whatever_a_script_leaves_goes_however_it_is_closed(world: str) -> None:
-    assert play(world, "leaves_files.py")["ended"]["exit_code"] == 0
+    ended = play(world, "leaves_files.py")["ended"]
+    assert ended["exit_code"] == 0, ended
 
 
 @needs_root

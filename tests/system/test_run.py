@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders.patience import GROWING_S, LONG_S
+from tests.builders.rights import can_ping
 from tests.system.broken_table import CA, TABLE
 from tests.system.broken_targets import Broken
 from tests.system.run_command import run
@@ -31,7 +32,13 @@ def environment(
 @pytest.mark.parametrize(
     "broken",
     [
-        pytest.param(broken, id=f"{kind}: {broken.how}")
+        pytest.param(
+            broken,
+            id=f"{kind}: {broken.how}",
+            marks=[
+                pytest.mark.skipif(kind == "ICMP" and not can_ping(), reason="no right to ping")
+            ],
+        )
         for kind, cases in TABLE.items()
         for broken in cases
     ],
