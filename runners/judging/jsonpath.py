@@ -56,8 +56,7 @@ _PLAIN_STEP: Final = re.compile(
 )
 """A name or an index, which lead to one value at most."""
 _OF_EACH: Final = re.compile(rf"\[\*\]((?!.*{re.escape(_LENGTH)}$)(?:{_PLAIN_STEP.pattern})*)")
-"""Of each element of an array what names and indexes lead to; further wildcards cost more steps
-than one element may be given."""
+"""A path to a value of each element by names and indexes alone, whose cost needs no budget."""
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
