@@ -29,6 +29,7 @@ class Settings:
     service_url: str
     job_concurrency: int
     uptime_concurrency: int = 256
+    body_memory_mb: int = 256
     health_port: int = 8081
     heartbeat_port: int = 8082
     """0: off."""

@@ -280,6 +280,17 @@ SETTINGS: Final = (
         meaning="How many checks without browsers or scripts run at once.",
     ),
     Setting(
+        name="BODY_MEMORY_MB",
+        field="body_memory_mb",
+        read=whole(192, 1_000_000),
+        default="256",
+        allowed="192 to 1000000",
+        meaning=(
+            "How many MB the response bodies that assertions read may take together, judging "
+            "included; a body beyond it waits."
+        ),
+    ),
+    Setting(
         name="AGENT_HEALTH_PORT",
         field="health_port",
         read=whole(0, 65535),

@@ -38,6 +38,7 @@ from redaction.policy import why_unhidden
 from redaction.result import Scrubber
 from runners.execute import execute
 from runners.net.dns.resolve import DnsServerResolver, Resolver, SystemResolver
+from runners.net.http.body_memory import BodyMemory
 from runners.runner import LastPings, Runner
 from runners.scripting.harness import Harness, open_harness
 from runners.scripting.node.runtimes import NO_RUNTIME, Runtimes, find_runtimes
@@ -183,6 +184,7 @@ async def open_dispatcher(
     scrubber = build_scrubber(context.settings)
     redactor = ResultRedactor(scrubber, agent_id=context.agent_id, metrics=context.metrics)
     async with _open_network(context, resolver) as network:
+        context.metrics.watch_bodies(network.bodies)
         parts = DispatcherParts(
             source=ServiceSource(context.client, loops.releases, handshake, pace=pace),
             leases=loops.leases,
@@ -211,4 +213,5 @@ def _open_network(context: AgentContext, resolver: Resolver) -> AbstractAsyncCon
         resolver=resolver,
         extra_ca_pem=None if roots is None else roots.read_text(),
         harness=context.harness,
+        bodies=BodyMemory(context.settings.body_memory_mb << 20),
     )

@@ -79,7 +79,9 @@ async def probe_with_scripts(
             seen = await probe(request, its, sources=sources, transform=phases.tear_down)
         except CheckFailed as failed:
             return Observation(failure=failed.failure, log=tuple(phases.log))
-    return msgspec.structs.replace(seen, log=tuple(phases.log), script_failure=phases.failure)
+    return msgspec.structs.replace(
+        seen, log=(*phases.log, *seen.log), script_failure=phases.failure
+    )
 
 
 class _Phases:
@@ -90,6 +92,8 @@ class _Phases:
         self.failure: Failure | None = None
         """How the first teardown script that failed did so. None: none failed."""
         self._spec, self._ctx, self._runner = spec, ctx, runner
+        self._waited_s = 0.0
+        """How long the request waited for the agent, which is no time of the run."""
         of_run = {**ctx.environment, "RUNTIME_VERSION": runner.runtime.id}
         self._given = {**ctx.location_secrets, **of_run}
         self._own = {one.key: one.value for one in ctx.variables}
@@ -130,6 +134,7 @@ class _Phases:
     async def tear_down(self, exchanged: HttpExchange) -> HttpExchange:
         """What the teardown scripts leave of the answer; each runs, whatever the others did."""
         spec = self._spec
+        self._waited_s = exchanged.waited_s
         own = ScriptName(spec.teardown_script_path or "teardown.js", "the teardown script")
         of_group = (_GROUP_TEARDOWN, spec.group_teardown_script)
         for name, script in ((own, spec.teardown_script), of_group):
@@ -211,7 +216,7 @@ class _Phases:
         return ran.ending
 
     def _left_s(self) -> float:
-        return max(_LEAST_S, self._ctx.timeout_s - self._runner.elapsed_s())
+        return max(_LEAST_S, self._ctx.timeout_s + self._waited_s - self._runner.elapsed_s())
 
     def _warn(self, message: str, phase: ScriptPhase) -> None:
         at_ms = self._runner.elapsed_s() * 1000

@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from contract.checks import CheckSpec
 from contract.job import Job
 from contract.result import CheckFailed, Failure, FailureKind, Outcome
 from runners.judging.judge import judge
-from runners.runner import Observation, RunContext, Runner, is_cpu_bound
+from runners.runner import Observation, RunContext, Runner, is_cpu_bound, is_huge
 from runners.timing import time_limit
 
 
@@ -29,9 +30,19 @@ async def execute(job: Job, runner: Runner[Any], ctx: RunContext) -> Outcome:
         if not deadline.expired:
             raise
         seen = Observation(failure=_out_of_time(ctx.stated_limit_s))
-    if is_cpu_bound(job.spec, seen.facts):
-        return await ctx.network.aside.run(partial(judge, job.spec, seen))
-    return judge(job.spec, seen)
+    try:
+        return await _judge(job.spec, seen, ctx)
+    finally:
+        if seen.release is not None:
+            seen.release()
+
+
+async def _judge(spec: CheckSpec, seen: Observation, ctx: RunContext) -> Outcome:
+    if not is_cpu_bound(spec, seen.facts):
+        return judge(spec, seen)
+    if is_huge(spec, seen.facts):
+        return await ctx.network.judging.judge(spec, seen)
+    return await ctx.network.aside.run(partial(judge, spec, seen))
 
 
 def _out_of_time(limit_s: float) -> Failure:

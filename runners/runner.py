@@ -1,5 +1,6 @@
 """What a runner is, what it gets, and what it brings back."""
 
+import codecs
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -23,20 +24,58 @@ class Number(msgspec.Struct, frozen=True):
     value: float
 
 
+class EncodedText(msgspec.Struct, frozen=True):
+    """Text as it was received; a long one is decoded where it is judged."""
+
+    content: bytes
+    charset: str
+    """The name of one of Python's codecs."""
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def decode(self, *, is_whole: bool = True) -> str:
+        """Decode it, without a byte order mark; invalid bytes become replacement characters.
+
+        `is_whole`: else a character that its end cuts in two is left out.
+        """
+        if is_whole:
+            return self.content.decode(self.charset, "replace").removeprefix(_BYTE_ORDER_MARK)
+        charset, marks = self.charset, _MARKS.get(self.charset)
+        if marks is not None and not self.content.startswith(marks):
+            charset = f"{charset}_le"  # as `decode` takes it; the incremental decoder refuses it
+        decoder = codecs.getincrementaldecoder(charset)("replace")
+        return decoder.decode(self.content).removeprefix(_BYTE_ORDER_MARK)
+
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_MARKS: Final = {
+    "utf_16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    "utf_32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+}
+
+
 class Text(msgspec.Struct, frozen=True):
     """A fact that is text."""
 
-    value: str
+    raw: str | EncodedText
     empty_because: str | None = None
     """Why there is no text, as the end of a sentence. None: there is, or nobody knows."""
     read_bytes: int | None = None
     """How many bytes were read of a longer text. None: this is all of it."""
 
+    @property
+    def value(self) -> str:
+        """The text."""
+        if isinstance(self.raw, str):
+            return self.raw
+        return self.raw.decode(is_whole=self.read_bytes is None)
+
 
 class JsonText(msgspec.Struct, frozen=True):
     """A fact that is JSON, read only when an assertion asks for it."""
 
-    text: str
+    raw: str | EncodedText
     unreadable_because: str | None = None
     """Why it cannot be read as JSON, as a sentence. None: it may be tried."""
 
@@ -148,6 +187,8 @@ class Runner(Protocol[SpecT_contra]):
 
 HEAVY_CHARS: Final = 1_000_000
 """Texts of this length are judged in a thread: on the event loop they would block it for 10 ms."""
+HUGE_CHARS: Final = 2_000_000
+"""Texts of this length are judged in a process: a thread that reads them stops all others."""
 FANS_OUT: Final = 16
 """How many times the cost of parsing each part of a JSONPath takes that visits every value."""
 _FANNING: Final = ("..", "*", "?")
@@ -163,10 +204,18 @@ def is_cpu_bound(spec: CheckSpec, facts: Mapping[Source, Fact]) -> bool:
     return False
 
 
+def is_huge(spec: CheckSpec, facts: Mapping[Source, Fact]) -> bool:
+    """Whether judging would hold up the threads of the process too."""
+    assertions: tuple[Assertion, ...] = getattr(spec, "assertions", ())
+    return any(_length(facts.get(one.source)) >= HUGE_CHARS for one in assertions)
+
+
 def _weight(assertion: Assertion, fact: Fact | None) -> int:
-    if isinstance(fact, Text):
-        return len(fact.value)
     if isinstance(fact, JsonText):
         times = sum(assertion.property.count(sign) for sign in _FANNING)
-        return len(fact.text) * int(FANS_OUT**times)
-    return 0
+        return _length(fact) * int(FANS_OUT**times)
+    return _length(fact)
+
+
+def _length(fact: Fact | None) -> int:
+    return len(fact.raw) if isinstance(fact, (Text, JsonText)) else 0

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Final
 from contract.requests import IpFamily
 from contract.result import CheckFailed, FailureKind
 from runners.execute import ThreadWorkers
+from runners.judging.judging_process import JudgingProcess
 from runners.net.deadlines import Deadlines
 from runners.net.dns.resolve import Resolver
 from runners.net.egress.rules import EgressRules
+from runners.net.http.body_memory import BodyMemory
 from runners.net.http.client import HttpEngine
 from runners.net.icmp.pinger import Pinger
 from runners.net.sockets import Readiness, literal_family
 from runners.net.tls.channel import TlsContexts
 from runners.scripting.node.runtimes import NO_RUNTIME, MissingRuntimeError
+from sandbox.system_calls import map_large_blocks
 
 if TYPE_CHECKING:
     from runners.scripting.harness import Harness
@@ -37,6 +40,8 @@ class Tools:
     deadlines: Deadlines = field(default_factory=Deadlines)
     readiness: Readiness = field(default_factory=Readiness)
     aside: ThreadWorkers = field(default_factory=ThreadWorkers)
+    judging: JudgingProcess = field(default_factory=JudgingProcess)
+    bodies: BodyMemory = field(default_factory=BodyMemory)
     harness: "Harness | None" = None
     """What scripts run with. None: this machine has no runtime, so no script can run."""
     refusals: Callable[[str], str | None] = field(init=False)
@@ -64,12 +69,15 @@ async def open_tools(
     resolver: Resolver,
     extra_ca_pem: str | None = None,
     harness: "Harness | None" = None,
+    bodies: BodyMemory | None = None,
 ) -> AsyncIterator[Tools]:
     """Open the tools for the duration of the block; the caller closes resolver and harness.
 
+    `bodies`: the memory that kept bodies share. None: one of the default size.
     HTTP exchanges resolve inside libcurl, by the system; the resolver is for the other runners.
     """
-    pinger, readiness, aside = Pinger(), Readiness(), ThreadWorkers()
+    map_large_blocks()  # for bodies
+    pinger, readiness, aside, judging = Pinger(), Readiness(), ThreadWorkers(), JudgingProcess()
     further_roots = None if extra_ca_pem is None else extra_ca_pem.encode()
     async with HttpEngine(egress, extra_ca_pem=further_roots) as http:
         try:
@@ -81,12 +89,15 @@ async def open_tools(
                 tls=TlsContexts(extra_ca_pem=extra_ca_pem),
                 readiness=readiness,
                 aside=aside,
+                judging=judging,
+                bodies=bodies or BodyMemory(),
                 harness=harness,
             )
         finally:
             pinger.close()
             readiness.close()
             aside.close()
+            judging.close()
 
 
 _NOT_IN_A_HOST: Final = ("/", ":", "?", "#", "@")

@@ -8,6 +8,8 @@ from typing import Final
 
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_M_MMAP_THRESHOLD: Final = -3
+_LARGE_BLOCK_BYTES: Final = 1 << 20
 LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
@@ -25,6 +27,16 @@ def give_back_memory() -> None:
     gc.collect()
     with suppress(AttributeError):
         LIBC.malloc_trim(0)
+
+
+def map_large_blocks() -> None:
+    """Let each large block of memory return to the kernel as soon as it is freed.
+
+    The GNU C library does so only until the first one was freed; from then on it keeps blocks of
+    that size, in which others leave gaps.
+    """
+    with suppress(AttributeError):
+        LIBC.mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
 
 
 def adopt_orphans() -> None:

@@ -23,6 +23,7 @@ from contract.job import Job
 from contract.result import Outcome
 from redaction.clean import CleanFile
 from redaction.files import CLEANING_LIMIT_S
+from runners.net.http.body_memory import BodyMemoryError
 
 _WORTH_ASKING: Final = 4
 """A busy lane asks for jobs once this part of its slots is free, or after a short while."""
@@ -209,6 +210,10 @@ class Dispatcher:
         except ServiceError as problem:
             # The lease could not be confirmed; when it runs out, somebody else gets the job.
             log.warning("job.not_confirmed", job_id=run.job.job_id, because=str(problem))
+        except BodyMemoryError as problem:
+            log.warning("job.no_memory", job_id=run.job.job_id, because=str(problem))
+            if not run.is_stopped:
+                self._parts.source.release(run.job, ReleaseReason.NO_ROOM)
         except Exception as problem:  # our fault, whatever it is: the target must not pay for it
             log.exception("job.broke", job_id=run.job.job_id, type=check_type(run.job.spec).value)
             if not run.is_stopped:

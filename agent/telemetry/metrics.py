@@ -8,7 +8,7 @@ in one series and not yet in another.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Final, Protocol
 
@@ -25,6 +25,7 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.result import Status
 from redaction.clean import MemberKind
+from runners.net.http.body_memory import BodyMemory
 
 Labels = tuple[str, ...]
 UNLABELLED: Final[Labels] = ()
@@ -79,6 +80,19 @@ class Gauge:
         for labels, level in tuple(self.levels.items()):
             family.add_metric(labels, level)
         return family
+
+
+class ReadGauge:
+    """A gauge whose level is read when it is shown."""
+
+    def __init__(self, name: str, text: str, read: Callable[[], float]) -> None:
+        self._name = name
+        self._text = text
+        self.read = read
+
+    def family(self) -> Metric:
+        """What it stands at now."""
+        return GaugeMetricFamily(self._name, self._text, value=self.read())
 
 
 class _Series:
@@ -162,6 +176,7 @@ class Metrics:
         self._make_job_metrics()
         self._make_state_metrics()
         self._make_delivery_metrics()
+        self._make_body_metrics()
         known = _make_gauge("info", "Always 1; the labels say what runs.", "version", "runtime")
         known.levels[version, runtime] = 1
         self._registry = CollectorRegistry()
@@ -175,7 +190,10 @@ class Metrics:
     def _list_delivery_metrics(self) -> tuple[MetricSource, ...]:
         counted = (self._renew_failures, self._dropped, self._replacements, self._refusals)
         files = (self._leaks, self._files_dropped, self._files_spooled)
-        return (*counted, self._requests, self._spooled, *files, self._loop_lag, self._tasks)
+        bodies = (self._bodies_held, self._bodies_waiting)
+        return (
+            *counted, self._requests, self._spooled, *files, self._loop_lag, self._tasks, *bodies
+        )  # fmt: skip
 
     def text(self) -> bytes:
         """The Prometheus text format, of `CONTENT_TYPE`."""
@@ -245,6 +263,19 @@ class Metrics:
     def tasks(self, count: int) -> None:
         """This many tasks are alive; one that grows without end is a leak."""
         self._tasks.levels[UNLABELLED] = count
+
+    def watch_bodies(self, bodies: BodyMemory) -> None:
+        """Show how much memory bodies hold, and how many runs wait for some."""
+        self._bodies_held.read = lambda: bodies.held_bytes
+        self._bodies_waiting.read = lambda: bodies.waiting
+
+    def _make_body_metrics(self) -> None:
+        self._bodies_held = ReadGauge(
+            f"{NAMESPACE}body_memory_bytes", "Memory that bodies hold.", lambda: 0
+        )
+        self._bodies_waiting = ReadGauge(
+            f"{NAMESPACE}body_memory_waiting", "Runs whose body waits for memory.", lambda: 0
+        )
 
     def _make_job_metrics(self) -> None:
         self._jobs = Counter(

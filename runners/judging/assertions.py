@@ -164,9 +164,9 @@ def _json_values(assertion: Assertion, fact: JsonText, documents: _Documents) ->
 
     path = assertion.property or "$"
     try:
-        if len(fact.text) >= LARGE_CHARS and assertion.source not in documents:
+        if len(fact.raw) >= LARGE_CHARS and assertion.source not in documents:
             with suppress(ValueError, msgspec.DecodeError):
-                return find_in_text(path, fact.text)
+                return find_in_text(path, _json_text(fact))
         if assertion.source not in documents:
             documents[assertion.source] = _parse(fact)
         return find_values(path, documents[assertion.source])
@@ -174,9 +174,16 @@ def _json_values(assertion: Assertion, fact: JsonText, documents: _Documents) ->
         raise _UnanswerableError(f"the JSONPath is wrong: {problem}") from None
 
 
+def _json_text(fact: JsonText) -> str | bytes:
+    """The text, and without a copy where it is UTF-8 as JSON should be."""
+    if isinstance(fact.raw, str):
+        return fact.raw
+    return fact.raw.content if fact.raw.charset == "utf_8" else fact.raw.decode()
+
+
 def _parse(fact: JsonText) -> Json:
     try:
-        return read_json(fact.text)
+        return read_json(fact.raw if isinstance(fact.raw, str) else fact.raw.decode())
     except ValueError as problem:
         raise _UnanswerableError(f"it is not JSON: {problem}") from None
 

@@ -55,6 +55,8 @@ _PLAIN_STEP: Final = re.compile(
     r"""\.([A-Za-z_][A-Za-z0-9_]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|\[(0|[1-9]\d*)\]"""
 )
 """A name or an index, which lead to one value at most."""
+_OF_EACH: Final = re.compile(rf"\[\*\]((?!.*{re.escape(_LENGTH)}$)(?:{_PLAIN_STEP.pattern})*)")
+"""A path to a value of each element by names and indexes alone, whose cost needs no budget."""
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -86,6 +88,9 @@ def find_in_text(path: str, text: str | bytes) -> Sequence[Json]:
     rest = path[at:]
     if rest == _LENGTH and _starts_array(part):
         return (len(_ELEMENTS.decode(part)),)
+    if (of_each := _OF_EACH.fullmatch(rest)) and _starts_array(part):
+        found = (find_in_text(f"${of_each[1]}", one) for one in _ELEMENTS.decode(part))
+        return [value for values in found for value in values]
     return find_values(f"${rest}", read_json(part))
 
 

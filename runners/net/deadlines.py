@@ -49,6 +49,15 @@ class Deadlines:
         """Drop a limit that ended early; the timer stays, and serves the next one."""
         self._open.pop(limit, None)
 
+    def postpone(self, by_s: float) -> None:
+        """Move the limits of the current task, which waits for us and not for its target."""
+        task = asyncio.current_task(self.loop())
+        for limit in self._open:
+            if isinstance(limit, TimeLimit) and limit.task is task:
+                limit.ends_at += by_s
+        if self._open:
+            self._set_timer(min(limit.ends_at for limit in self._open))
+
     def loop(self) -> asyncio.AbstractEventLoop:
         """The running loop."""
         if self._loop is None:
@@ -74,7 +83,7 @@ class Deadlines:
 class TimeLimit:
     """One block's limit: when it runs out, the block is cancelled and `TimeoutError` is raised."""
 
-    __slots__ = ("_cancels_before", "_deadlines", "_task", "_timeout_s", "ends_at", "expired")
+    __slots__ = ("_cancels_before", "_deadlines", "_timeout_s", "ends_at", "expired", "task")
 
     def __init__(self, deadlines: Deadlines, timeout_s: float) -> None:
         self._deadlines = deadlines
@@ -87,7 +96,7 @@ class TimeLimit:
         task = asyncio.current_task(loop)
         if task is None:
             raise RuntimeError("A time limit needs a task to cancel.")
-        self._task = task
+        self.task: asyncio.Task[object] = task
         self._cancels_before = task.cancelling()
         self.ends_at = loop.time() + self._timeout_s
         self._deadlines.watch(self)
@@ -103,10 +112,10 @@ class TimeLimit:
             self._deadlines.forget(self)
             return
         # As asyncio.timeout: somebody else's cancellation goes on being one.
-        if self._task.uncancel() <= self._cancels_before and kind is asyncio.CancelledError:
+        if self.task.uncancel() <= self._cancels_before and kind is asyncio.CancelledError:
             raise TimeoutError from problem
 
     def expire(self) -> None:
         """Cancel the block: its time is over."""
         self.expired = True
-        self._task.cancel()
+        self.task.cancel()

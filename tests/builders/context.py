@@ -8,6 +8,7 @@ from typing import Any
 from contract.requests import IpFamily
 from runners.net.dns.resolve import Resolver, lookup_error, resolve_literal
 from runners.net.egress.rules import EgressRules
+from runners.net.http.body_memory import BodyMemory
 from runners.net.sockets import literal_family
 from runners.runner import RunContext
 from runners.scripting.harness import Harness
@@ -50,12 +51,14 @@ async def a_network(
     names: Mapping[str, tuple[str, ...]] | None = None,
     extra_ca_pem: str | None = None,
     harness: Harness | None = None,
+    bodies: BodyMemory | None = None,
 ) -> AsyncIterator[Tools]:
     async with open_tools(
         egress or EgressRules(),
         resolver=resolver or TableResolver(names or {}),
         extra_ca_pem=extra_ca_pem,
         harness=harness,
+        bodies=bodies,
     ) as network:
         yield network
 

@@ -102,7 +102,7 @@ async def test_the_json_answer_has_the_form_that_assertions_expect() -> None:
         seen = await look(server, record_type=RecordType.MX)
     fact = seen.facts[Source.JSON_ANSWER]
     assert isinstance(fact, JsonText)
-    assert json.loads(fact.text) == {
+    assert json.loads(fact.raw) == {
         "Status": 0,
         "TC": False,
         "RD": True,

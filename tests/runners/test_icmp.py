@@ -46,7 +46,7 @@ async def test_a_host_that_answers_is_described() -> None:
     assert judge(spec, seen).status is Status.PASSED
     fact = seen.facts[Source.JSON_RESPONSE]
     assert isinstance(fact, JsonText)
-    document = json.loads(fact.text)
+    document = json.loads(fact.raw)
     assert document["pingResults"][0]["success"] is True
     assert (document["pingResults"][0]["type"], document["pingCount"]) == (0, 2)
     assert set(document) == {

@@ -15,7 +15,8 @@ from contract.job import ClientCertificate
 from contract.requests import HttpRequest, HttpVersion
 from contract.result import CheckFailed, FailureKind
 from runners.net.egress.rules import EgressRules
-from runners.net.http.curl_multi import CurlMulti
+from runners.net.http.body_memory import BodyLease, BodyMemoryError
+from runners.net.http.curl_multi import CurlMulti, CurlResult
 from runners.net.http.exchange import (
     REDIRECTS,
     HttpExchange,
@@ -88,7 +89,7 @@ class HttpEngine:
         """How many requests are under way."""
         return sum(multi.running for multi in self._multis)
 
-    async def exchange(
+    async def exchange(  # noqa: PLR0913 - of one exchange
         self,
         request: HttpRequest,
         *,
@@ -96,20 +97,27 @@ class HttpEngine:
         client_certificates: Sequence[ClientCertificate] = (),
         proxy_url: str | None = None,
         keep_bytes: int = READ_LIMIT_BYTES,
+        lease: BodyLease | None = None,
     ) -> HttpExchange:
         """Send the request, follow redirects if it says so, and return the whole exchange.
 
         Every hop opens a connection of its own and does a full TLS handshake. `timeout_s` is for
-        the whole chain. Each body is read whole, and its first `keep_bytes` or a few more are kept.
+        the whole chain. Each body is read whole, and its first `keep_bytes` or a few more are kept;
+        with a `lease` a long one waits until there is memory for it.
 
         Raises:
             CheckFailed: the request cannot be sent at all (PROTOCOL: a broken URL or header).
-            OSError, EngineError: our fault, never the target's.
+            OSError, EngineError, BodyMemoryError: our fault, never the target's.
         """
         route = Route.choose(proxy_url, client_certificates)
         first = build_first_hop(request)
         chain = RedirectChain(
-            first, timeout_s=timeout_s, route=route, keep_bytes=keep_bytes, roots=self._open_roots()
+            first,
+            timeout_s=timeout_s,
+            route=route,
+            keep_bytes=keep_bytes,
+            roots=self._open_roots(),
+            lease=lease,
         )
         try:
             await self._send_hops(chain, follow_redirects=request.follow_redirects)
@@ -184,7 +192,10 @@ class HttpEngine:
             if not plain:
                 transfer.prepare_method(hop)
                 self._prepare_route(transfer, hop, route)
-            ended = await multi.perform(transfer.curl)
+            if chain.lease is None:
+                ended = await multi.perform(transfer.curl)
+            else:
+                ended = await _perform_within_memory(multi, transfer, chain, chain.lease)
         except BaseException:
             transfer.curl.close()
             raise
@@ -245,6 +256,39 @@ class HttpEngine:
                 "key, passphrase or root cannot be read."
             )
             raise _refused(FailureKind.TLS, message, "ERR_CLIENT_CERTIFICATE", hop) from problem
+
+
+async def _perform_within_memory(
+    multi: CurlMulti, transfer: Transfer, chain: RedirectChain, lease: BodyLease
+) -> CurlResult:
+    """Run the transfer, which pauses until there is memory for a long body.
+
+    Raises:
+        BodyMemoryError: there was none in time, or too late for the rest of the body.
+    """
+
+    def ask(size_bytes: int) -> bool:
+        has_memory = lease.held_bytes > 0 or lease.take(size_bytes)
+        if not has_memory:
+            multi.pause(transfer.curl)
+        return has_memory
+
+    async def wait() -> float:
+        transfer.curl.setopt(pycurl.TIMEOUT_MS, 0)  # it would count the wait
+        before_s = lease.waited_s
+        await lease.wait()
+        transfer.waited_s = lease.waited_s - before_s
+        return chain.left_ms() / 1000
+
+    lease.release()  # what an earlier hop has held
+    transfer.limit_memory(ask)
+    try:
+        return await multi.perform(transfer.curl, while_paused=wait)
+    except TimeoutError:
+        why = f"A body that waited {lease.waited_s:.1f} s for memory did not come in time after it."
+        raise BodyMemoryError(why) from None
+    finally:
+        transfer.ask_for_memory = None
 
 
 def _refused(kind: FailureKind, message: str, code: str, hop: HopRequest) -> CheckFailed:

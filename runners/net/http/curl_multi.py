@@ -4,6 +4,7 @@ import asyncio
 import select
 import threading
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,6 +33,8 @@ class CurlResult:
 
 
 FINE: Final = CurlResult()
+_Rest = asyncio.Future[CurlResult]
+"""How a transfer ends after a pause."""
 
 
 def make_printable(words: str) -> str:
@@ -53,7 +56,7 @@ class CurlMulti:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._running: dict[Any, asyncio.Future[CurlResult]] = {}
+        self._running: dict[Any, asyncio.Future[CurlResult | _Rest]] = {}
         self._epoll = select.epoll()
         self._watched: set[int] = set()
         self._due: float | None = None
@@ -80,20 +83,47 @@ class CurlMulti:
         """How many sockets libcurl waits for."""
         return len(self._watched)
 
-    async def perform(self, curl: Any) -> CurlResult:
+    async def perform(
+        self, curl: Any, *, while_paused: Callable[[], Awaitable[float]] | None = None
+    ) -> CurlResult:
         """Run one transfer to its end; a cancelled one is taken out at once.
+
+        `while_paused` is awaited when the transfer has paused, before it goes on; it returns how
+        long the rest may take.
 
         Raises:
             OSError: this process is out of descriptors or memory; never the target's fault.
+            TimeoutError: the rest took longer.
         """
-        ended: asyncio.Future[CurlResult] = self._loop.create_future()
+        ended: asyncio.Future[CurlResult | _Rest] = self._loop.create_future()
         self._running[curl] = ended
         self._multi.add_handle(curl)
         try:
-            return await ended
+            how = await ended
+            if isinstance(how, CurlResult):
+                return how
+            if while_paused is None:
+                raise RuntimeError("Nobody lets a paused transfer go on.")
+            limit_s = await while_paused()
+            self._go_on(curl)
+            async with asyncio.timeout(limit_s):
+                return await how
         finally:
             if self._running.pop(curl, None) is not None:
                 self._multi.remove_handle(curl)
+
+    def pause(self, curl: Any) -> None:
+        """Note that a callback of this transfer pauses it; a transfer may do so once."""
+        rest: Any = self._loop.create_future()
+        paused, self._running[curl] = self._running[curl], rest
+        paused.set_result(rest)
+
+    def _go_on(self, curl: Any) -> None:
+        if curl in self._running:  # else it has ended meanwhile
+            with suppress(pycurl.error):  # its callback ends it; the result comes below
+                curl.pause(pycurl.PAUSE_CONT)
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+            self._settle()
 
     async def close(self) -> None:
         """Drop all connections; transfers under way are cancelled.

@@ -16,6 +16,7 @@ import pycurl
 from contract.evidence import Hop, SentRequest, TlsFacts
 from contract.job import ClientCertificate
 from contract.result import CheckFailed, Failure, FailureKind, Timings
+from runners.net.http.body_memory import BodyLease
 from runners.net.http.curl_multi import make_printable
 from runners.net.http.errors import (
     PROXY_AUTH_REQUIRED,
@@ -28,7 +29,7 @@ from runners.net.http.errors import (
 )
 from runners.net.http.phases import HopTimings, hop_timings, sum_timings
 from runners.net.http.request import Header, HopRequest, InvalidUrlError, Origin, parse_url
-from runners.net.http.response import Head
+from runners.net.http.response import STORED_BYTES, Head
 from runners.net.http.tls import tls_facts
 from runners.net.http.transfer import TransferResult
 from runners.net.tls.ca_roots import CaRoots
@@ -147,16 +148,27 @@ class HttpExchange(msgspec.Struct, frozen=True, kw_only=True):
     """The target's address. None: there was no connection, or a proxy hides it."""
     failure: Failure | None
     """None: the final response was read to its end, or to the limit."""
+    waited_s: float = 0.0
+    """How long the agent had no memory for a body, which is no time of the target."""
 
 
 class RedirectChain:
     """The hops of one exchange so far: the next request, and what earlier ones showed."""
 
-    def __init__(
-        self, hop: HopRequest, *, timeout_s: float, route: Route, keep_bytes: int, roots: CaRoots
+    def __init__(  # noqa: PLR0913 - of one exchange
+        self,
+        hop: HopRequest,
+        *,
+        timeout_s: float,
+        route: Route,
+        keep_bytes: int,
+        roots: CaRoots,
+        lease: BodyLease | None,
     ) -> None:
         self._roots = roots
         self.hop = hop
+        self.lease = lease
+        """Where long bodies take their memory. None: they are kept without asking."""
         self.route = route
         self.keep_bytes = keep_bytes
         self.failure: Failure | None = None
@@ -174,7 +186,8 @@ class RedirectChain:
 
     def left_ms(self) -> int:
         """What is left of the time limit; at least 1, because 0 means no limit to libcurl."""
-        return max(1, int((self._ends_at - time.monotonic()) * 1000))
+        waited_s = 0.0 if self.lease is None else self.lease.waited_s
+        return max(1, int((self._ends_at + waited_s - time.monotonic()) * 1000))
 
     def record_repeated(self, seen: TransferResult) -> None:
         """Record a request of the current hop that is repeated in another way.
@@ -254,8 +267,15 @@ class RedirectChain:
         if len(self._hops) > MAX_REDIRECTS:
             raise too_many_redirects([one.url for one in self._hops], following.url)
         self._cookies.store(self.hop, head.set_cookies)
+        self._cut_body()
         self._without_cookies = following
         self.hop = add_cookies(following, self._cookies.header_for(following))
+
+    def _cut_body(self) -> None:
+        """Drop what no result carries of a redirect's body; its memory is for the next one."""
+        if self._seen is not None and len(self._seen.body) > STORED_BYTES:
+            body = self._seen.body[: STORED_BYTES + 1]
+            self._seen = msgspec.structs.replace(self._seen, body=body)
 
     def to_exchange(self) -> HttpExchange:
         """Return all that was observed."""
@@ -277,6 +297,7 @@ class RedirectChain:
             tls=self._tls,
             remote_address=(seen.address or None) if seen is not None and direct else None,
             failure=self.failure,
+            waited_s=0.0 if self.lease is None else self.lease.waited_s,
         )
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from datetime import UTC, datetime
-from functools import partial
 from random import SystemRandom
 from typing import Any, Final
 
@@ -12,8 +11,9 @@ import msgspec
 from contract.assertions import CONNECTION_SOURCES, Source
 from contract.evidence import HttpEvidence, SeenResponse
 from contract.requests import HttpRequest
-from contract.result import CheckFailed, Failure, FailureKind
+from contract.result import CheckFailed, Failure, FailureKind, LogLine
 from contract.templates import fill_request
+from runners.net.http.body_memory import BodyLease, BodyMemoryError
 from runners.net.http.content_coding import find_undecoded
 from runners.net.http.exchange import HttpExchange, HttpResponse
 from runners.net.http.response import (
@@ -22,13 +22,12 @@ from runners.net.http.response import (
     BodyRead,
     ContentType,
     StoredBody,
-    decode_body,
     parse_content_type,
     store_body,
 )
 from runners.net.http.transfer import READ_LIMIT_BYTES
 from runners.runner import (
-    HEAVY_CHARS,
+    EncodedText,
     Fact,
     Fields,
     JsonText,
@@ -65,32 +64,59 @@ async def probe(
 
     Raises:
         CheckFailed: the request cannot be filled in (SCRIPT) or sent as it is written (PROTOCOL).
+        BodyMemoryError: this agent had no memory for the body.
     """
-    reads_body = transform is not None or not _BODY_SOURCES.isdisjoint(sources)
-    keep_bytes = READ_LIMIT_BYTES if reads_body else KEPT_BYTES
-    exchange = await _send(request, ctx, keep_bytes=keep_bytes)
+    if transform is None and _BODY_SOURCES.isdisjoint(sources):
+        exchange = await _send(request, ctx, lease=None)
+        return observation(exchange, sources, stored_bytes=stored_bytes)
+    network = ctx.network
+    lease = BodyLease(network.bodies, network.deadlines)
+    try:
+        exchange = await _send(request, ctx, lease=lease)
+        if transform is not None:
+            exchange = await transform(exchange)
+        seen = observation(exchange, sources, stored_bytes=stored_bytes)
+    except BaseException:
+        lease.release()
+        raise
+    if not lease.held_bytes and not lease.waited_s:
+        return seen
+    return msgspec.structs.replace(seen, release=lease.release, log=_describe_wait(lease))
+
+
+def _describe_wait(lease: BodyLease) -> tuple[LogLine, ...]:
+    if not lease.waited_s:
+        return ()
+    message = (
+        f"The agent waited {lease.waited_s:.1f} s for memory to keep the response's body "
+        "(BODY_MEMORY_MB); no time of the response includes this."
+    )
+    return (LogLine(after_ms=0, level="WARN", message=message),)
+
+
+async def _send(request: HttpRequest, ctx: RunContext, *, lease: BodyLease | None) -> HttpExchange:
+    """Send the request, and let our own resolver explain why a name has no address."""
+    exchange = await _exchange(request, ctx, lease=lease)
+    if lease is not None and lease.waited_s and exchange.failure is not None:
+        # A connection that stood still for us may break, and that is not the target's fault.
+        raise BodyMemoryError(f"A body that waited {lease.waited_s:.1f} s for memory was lost.")
     if exchange.failure is not None and exchange.failure.kind is FailureKind.DNS:
         left_s = ctx.timeout_s - (exchange.timings.total or 0) / 1000
         failure = await _explain_dns_failure(exchange.failure, request, ctx, left_s=left_s)
         exchange = msgspec.structs.replace(exchange, failure=failure)
-    if transform is not None:
-        exchange = await transform(exchange)
-    answer = exchange.answer
-    if answer is not None and len(answer.body) >= HEAVY_CHARS:
-        build = partial(observation, exchange, sources, stored_bytes=stored_bytes)
-        return await ctx.network.aside.run(build)
-    return observation(exchange, sources, stored_bytes=stored_bytes)
+    return exchange
 
 
-def _send(
-    request: HttpRequest, ctx: RunContext, *, keep_bytes: int
+def _exchange(
+    request: HttpRequest, ctx: RunContext, *, lease: BodyLease | None
 ) -> Coroutine[Any, Any, HttpExchange]:
     return ctx.network.http.exchange(
         fill_request(request, ctx.variables, now=_now, random=_RANDOM),
         timeout_s=ctx.timeout_s,
         client_certificates=ctx.client_certificates,
         proxy_url=ctx.proxy_url,
-        keep_bytes=keep_bytes,
+        keep_bytes=KEPT_BYTES if lease is None else READ_LIMIT_BYTES,
+        lease=lease,
     )
 
 
@@ -209,7 +235,7 @@ def _headers(answer: HttpResponse) -> Fact:
 
 def _text(answer: HttpResponse, kind: ContentType) -> Fact:
     read_bytes = answer.body_bytes if answer.body_cut else None
-    return Text(decode_body(answer.body, kind.charset), "the body is empty", read_bytes)
+    return Text(EncodedText(answer.body, kind.charset), "the body is empty", read_bytes)
 
 
 def _json(answer: HttpResponse, kind: ContentType) -> Fact:
@@ -222,11 +248,11 @@ def _json(answer: HttpResponse, kind: ContentType) -> Fact:
         return JsonText(
             "", f"The response is longer than the {answer.body_bytes} bytes read of it."
         )
-    return JsonText(decode_body(answer.body, kind.charset))
+    return JsonText(EncodedText(answer.body, kind.charset))
 
 
 _FACTS_OF_BODY: Final[dict[Source, Callable[[HttpResponse, ContentType], Fact]]] = {
     Source.TEXT_BODY: _text,
     Source.JSON_BODY: _json,
 }
-"""Facts that are made only when an assertion reads them: decoding 25 MB is slow."""
+"""Facts that are made only when an assertion reads them: they keep the whole body."""

@@ -1,7 +1,6 @@
 """A response: its head, its body, its text."""
 
 import base64
-import codecs
 import re
 from collections.abc import Sequence
 from encodings.aliases import aliases
@@ -9,6 +8,8 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+
+from runners.runner import EncodedText
 
 _STATUS_LINE: Final = re.compile("HTTP/([0-9](?:[.][0-9])?) ([0-9]{3})(?: (.*))?", re.DOTALL)
 """A status line (RFC 9112, section 4); a space behind the code may be missing."""
@@ -131,11 +132,6 @@ _BINARY: Final = frozenset(
 _BINARY_KINDS: Final = frozenset({"audio", "video", "image", "font"})
 _TEXT_IMAGES: Final = frozenset({"image/svg+xml"})
 _UTF_8: Final = "utf_8"
-_BYTE_ORDER_MARK: Final = "\ufeff"
-_MARKS: Final = {
-    "utf_16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-    "utf_32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-}
 _SEPARATORS: Final = re.compile("[^a-z0-9]+")
 _CODECS: Final = frozenset(
     {
@@ -199,23 +195,6 @@ def parse_content_type(header: str | None) -> ContentType:
     return ContentType(media_type.strip().lower(), _read_charset(parameters))
 
 
-def decode_body(body: bytes, charset: str) -> str:
-    """Decode the body, without a byte order mark.
-
-    Bytes that are invalid in the charset become replacement characters.
-    """
-    return body.decode(charset, "replace").removeprefix(_BYTE_ORDER_MARK)
-
-
-def _decode_beginning(body: bytes, charset: str) -> str:
-    """Decode the beginning of a longer body, without the character that its end cuts in two."""
-    marks = _MARKS.get(charset)
-    if marks is not None and not body.startswith(marks):
-        charset = f"{charset}_le"  # as `decode` takes it; the incremental decoder refuses it
-    decoder = codecs.getincrementaldecoder(charset)("replace")
-    return decoder.decode(body).removeprefix(_BYTE_ORDER_MARK)
-
-
 def store_body(
     body: BodyRead, kind: ContentType, *, even_binary: bool, limit_bytes: int
 ) -> StoredBody:
@@ -226,8 +205,9 @@ def store_body(
     if kind.is_binary and not even_binary:
         return _store_binary(body, kind)
     if body.read_bytes <= limit_bytes:
-        return StoredBody(decode_body(body.kept, kind.charset), "utf-8", body.is_cut, None)
-    text = _decode_beginning(body.kept[:limit_bytes], kind.charset)
+        text = EncodedText(body.kept, kind.charset).decode()
+        return StoredBody(text, "utf-8", body.is_cut, None)
+    text = EncodedText(body.kept[:limit_bytes], kind.charset).decode(is_whole=False)
     return StoredBody(text, "utf-8", truncated=True, note=None)
 
 

@@ -1,9 +1,11 @@
 """One transfer of libcurl: its options and its result."""
 
+import io
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +15,7 @@ from contract.requests import HttpVersion, IpFamily
 from runners.net.http.content_coding import BodyDecoder, UndecodableError
 from runners.net.http.curl_multi import FINE, CurlResult
 from runners.net.http.request import SENDS_EMPTY_BODY, HopRequest
-from runners.net.http.response import BadStatusLineError, Head, read_head
+from runners.net.http.response import STORED_BYTES, BadStatusLineError, Head, read_head
 from runners.net.tls.certificates import (
     CERTIFICATE_MESSAGES,
     chain_of_info,
@@ -60,6 +62,9 @@ _MULTIPLEXED: Final = frozenset({HttpVersion.HTTP_2, HttpVersion.HTTP_3})
 _WEIRD_SERVER_REPLY: Final = 8
 _PROCEED: Final[int] = pycurl.SOCKOPT_OK  # and PREREQFUNC_OK
 _STOP: Final[int] = pycurl.SOCKOPT_ERROR
+_PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
+_LENGTH_DIGITS: Final = 9
+"""Longer lengths are beyond the read limit."""
 _PARTIAL_CONTENT: Final = 206
 _SWITCHING_PROTOCOLS: Final = 101
 _OTHER_HOST: Final = CurlResult(pycurl.E_PEER_FAILED_VERIFICATION, "no alternative subject name")
@@ -158,6 +163,19 @@ class Transfer:
     curl: Any = field(default_factory=pycurl.Curl)
     lines: list[bytes] = field(default_factory=list)
     chunks: list[bytes] = field(default_factory=list)
+    long_body: io.BytesIO | None = None
+    """A body that has taken memory; chunks would have to be joined. None: it is short so far."""
+    ask_for_memory: Callable[[int], bool] | None = None
+    """Called with the bytes that a long body may need; False pauses the transfer. None: bodies are
+    kept without asking."""
+    asks_below: int = 0
+    """At less room than this, memory is asked for before more is kept."""
+    waited_s: float = 0.0
+    """How long the transfer was paused."""
+    ahead_bytes: int = 0
+    """How many bytes of the next piece were read before the pause: libcurl delivers them again."""
+    undelivered: Iterable[bytes] = ()
+    """What those bytes decode to, as far as it is not stored."""
     room: int = READ_LIMIT_BYTES
     keeps_above: int = 0
     """At this much room or less, the body is read and counted, but not kept."""
@@ -249,6 +267,11 @@ class Transfer:
         set_option(pycurl.TIMEOUT_MS, timeout_ms)
         set_option(pycurl.HTTPHEADER, hop.header_lines)
 
+    def limit_memory(self, ask_for_memory: Callable[[int], bool]) -> None:
+        """Ask for memory before more of a body is kept than any result carries."""
+        self.ask_for_memory = ask_for_memory
+        self.asks_below = READ_LIMIT_BYTES - STORED_BYTES
+
     def prepare_method(self, hop: HopRequest) -> None:
         """Set method and body; a plain GET without a body needs neither."""
         set_option = self.curl.setopt
@@ -277,7 +300,7 @@ class Transfer:
             body=self._body(),
             body_bytes=READ_LIMIT_BYTES - self.room,
             body_cut=self.body_cut,
-            times=CurlTimings(*[get(time) for time in _TIMES]),
+            times=self._times(),
             address=get(pycurl.PRIMARY_IP) or self.tried,
             errno=self._errno(ended),
             refusal=self.refusal,
@@ -286,6 +309,14 @@ class Transfer:
         )
         self._reset()
         return seen
+
+    def _times(self) -> CurlTimings:
+        """When each phase ended, without the time for which the transfer was paused."""
+        times = CurlTimings(*[self.curl.getinfo(time) for time in _TIMES])
+        if not self.waited_s:
+            return times
+        total = max(times.first_byte, times.total - int(self.waited_s * 1_000_000))
+        return msgspec.structs.replace(times, total=total)
 
     def _flaws(self, ended: CurlResult) -> dict[str, Any]:
         return {
@@ -318,6 +349,8 @@ class Transfer:
         return known or (find_shortage() if ended.code in _POSSIBLE_SHORTAGE else 0)
 
     def _body(self) -> bytes:
+        if self.long_body is not None:
+            return self.long_body.getvalue()
         chunks = self.chunks
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
@@ -328,10 +361,15 @@ class Transfer:
         self.tried = ""
         self.refusal = None
         self.errno = 0
+        self.ask_for_memory = None
+        self.asks_below = 0
+        self.waited_s = 0.0
 
     def _forget_answer(self) -> None:
         self.lines.clear()
         self.chunks.clear()
+        self.long_body = None
+        self.ahead_bytes, self.undelivered = 0, ()
         self.room = READ_LIMIT_BYTES
         self.body_cut = False
         self.head = self.decoder = self.bad_status_line = self.undecodable = None
@@ -379,7 +417,10 @@ class Transfer:
         return None
 
     def _write_body(self, piece: bytes) -> int | None:
-        """Store a piece of the body, decoded; 0 makes libcurl stop, None goes on."""
+        """Store a piece of the body, decoded; 0 makes libcurl stop, None goes on.
+
+        A piece in which the transfer paused comes again, perhaps with more bytes behind it.
+        """
         if not self.body_begun:
             self.body_begun = True
             head = self._read_head()
@@ -387,10 +428,16 @@ class Transfer:
                 self.decoder = BodyDecoder.choose(head.headers["content-encoding"])
         if self.decoder is None:
             return self._store(piece)
+        fresh = piece[self.ahead_bytes :]
         try:
-            for decoded in self.decoder.decode(piece):
-                if self._store(decoded) == 0:
-                    return 0
+            parts = chain(self.undelivered, self.decoder.decode(fresh) if fresh else ())
+            self.ahead_bytes, self.undelivered = 0, ()
+            for part in parts:
+                answer = self._store(part)
+                if answer == _PAUSE:
+                    self.ahead_bytes, self.undelivered = len(piece), chain((part,), parts)
+                if answer is not None:
+                    return answer
         except UndecodableError as problem:
             self.undecodable = str(problem)
             return 0
@@ -399,13 +446,37 @@ class Transfer:
     def _store(self, chunk: bytes) -> int | None:
         room = self.room
         size = len(chunk)
-        if size > room:
+        is_cut = size > room
+        if is_cut:
             chunk, size = chunk[:room], room
-            self.body_cut = True
+        if room - size < self.asks_below and not self._takes_memory():
+            return _PAUSE
         if room > self.keeps_above:
-            self.chunks.append(chunk)
+            if self.long_body is None:
+                self.chunks.append(chunk)
+            else:
+                self.long_body.write(chunk)
         self.room = room - size
-        return 0 if self.body_cut else None
+        self.body_cut = is_cut
+        return 0 if is_cut else None
+
+    def _takes_memory(self) -> bool:
+        """Whether there is memory for a body that turns out to be long."""
+        if self.ask_for_memory is not None and not self.ask_for_memory(self._expected_bytes()):
+            return False
+        self.asks_below = 0
+        self.long_body = io.BytesIO()
+        self.long_body.writelines(self.chunks)
+        self.chunks.clear()
+        return True
+
+    def _expected_bytes(self) -> int:
+        """How long the body can become: its length, if that is known, or the read limit."""
+        headers = {} if self.head is None else self.head.headers
+        length = headers.get("content-length", "")
+        if self.decoder is not None or "transfer-encoding" in headers or not length.isdecimal():
+            return READ_LIMIT_BYTES
+        return min(int(length[:_LENGTH_DIGITS]), READ_LIMIT_BYTES)
 
     def _read_debug(self, kind: int, said: bytes) -> None:
         if kind == _TEXT:

@@ -10,7 +10,8 @@ from contract.evidence import SentRequest
 from contract.requests import BodyType, HttpMethod, HttpRequest, KeyValue
 from contract.result import CheckFailed, FailureKind, Timings
 from runners.net.http.exchange import HttpResponse
-from runners.net.http.response import decode_body, parse_content_type
+from runners.net.http.response import parse_content_type
+from runners.runner import EncodedText
 
 ScriptPhase = Literal["setup", "teardown"]
 LIMIT_BYTES: Final = 256 * 1024
@@ -184,7 +185,7 @@ def render_response(answer: HttpResponse, timings: Timings) -> ScriptResponse:
     return ScriptResponse(
         status_code=answer.head.status_code,
         status_text=answer.head.status_text,
-        body=decode_body(answer.body, _find_charset(answer)),
+        body=EncodedText(answer.body, _find_charset(answer)).decode(),
         headers=answer.head.headers,
         timings=_compute_offsets(phases),
         timing_phases=phases,
@@ -193,7 +194,7 @@ def render_response(answer: HttpResponse, timings: Timings) -> ScriptResponse:
 
 def replace_body(answer: HttpResponse, body: str) -> HttpResponse:
     """Replace the body of a response by the one that a teardown script set."""
-    if body == decode_body(answer.body, _find_charset(answer)):
+    if body == EncodedText(answer.body, _find_charset(answer)).decode():
         return answer
     encoded = body.encode()
     return msgspec.structs.replace(

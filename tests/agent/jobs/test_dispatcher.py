@@ -6,6 +6,7 @@ from agent.api_client.errors import ServiceAwayError
 from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.job import Job
+from runners.net.http.body_memory import BodyMemoryError
 from tests.builders.agents import ids, until
 from tests.builders.dispatching import bench, for_ever, jobs
 from tests.builders.specs import a_job, a_spec_of, an_api_spec
@@ -49,6 +50,17 @@ async def test_our_own_fault_releases_the_job_and_fails_no_check() -> None:
         await until(lambda: len(it.spool.results) == 2)
     assert it.source.released == [("job-1", ReleaseReason.AGENT_ERROR)]
     assert it.source.messages == ["RuntimeError in the agent"]
+    assert it.slots.free(Lane.UPTIME) == 4
+
+
+async def test_a_body_that_got_no_memory_releases_the_job_for_an_agent_with_room() -> None:
+    async def lacks_memory(_job: Job) -> None:
+        raise BodyMemoryError("A body waited 20.0 s for memory and was lost.")
+
+    async with bench(lacks_memory) as it:
+        it.source.offer(*jobs(1))
+        await until(lambda: it.source.released)
+    assert it.source.released == [("job-0", ReleaseReason.NO_ROOM)]
     assert it.slots.free(Lane.UPTIME) == 4
 
 

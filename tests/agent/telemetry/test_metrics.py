@@ -10,6 +10,8 @@ from contract.checks import CheckType, Lane
 from contract.result import Status
 
 DOCUMENTED = {
+    "body_memory_bytes": set(),
+    "body_memory_waiting": set(),
     "leaks_withheld_total": {"member"},
     "jobs_total": {"type", "status"},
     "job_duration_seconds": {"type"},
