@@ -10,7 +10,7 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account bench-bodies bench-start images soak clean
+.PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account bench-attack bench-bodies bench-start images soak clean
 
 help: ## Print these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
