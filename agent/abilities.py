@@ -187,7 +187,8 @@ async def _offer(
         if slots and not served[on]:
             dispatcher.serve(on, slots)
     with suppress(KeyRefusedError, VersionRefusedError):  # claims meet it too, and try on
-        await handshake.first_hello(Backoff(context.options.pace), until=context.lifecycle.draining)
+        backoff = Backoff(context.options.pace, context.client.outage)
+        await handshake.first_hello(backoff, until=context.lifecycle.draining)
 
 
 def _log_unavailable(one: UnavailableType, crash: Exception | None) -> None:

@@ -92,7 +92,7 @@ class PingRelay:
         """For when the disk takes no more."""
         self._clock = clock
         self._max_age_s = max_age_s
-        self._backoff = Backoff(pace)
+        self._backoff = Backoff(pace, client.outage)
         self._arrived = asyncio.Event()
         self._arrived.set()  # an earlier process may have left some
         self._one_at_a_time = asyncio.Lock()
@@ -122,7 +122,7 @@ class PingRelay:
                 await self.flush()
             except ServiceError as problem:
                 self._arrived.set()
-                await asyncio.sleep(self._backoff.next_wait_s(problem))
+                await self._backoff.wait(problem, self._backoff.next_wait_s(problem))
             else:
                 self._backoff.reset()
 

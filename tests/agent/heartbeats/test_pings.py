@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from agent.api_client.errors import RequestRefusedError, ServiceAwayError, ServiceError
+from agent.api_client.outage import Outage
 from agent.api_client.retry import Pace
 from agent.heartbeats.pings import (
     HEADER_LIMIT,
@@ -31,6 +32,7 @@ class Sink:
     def __init__(self) -> None:
         self.batches: list[tuple[Ping, ...]] = []
         self.problem: ServiceError | None = None
+        self.outage = Outage()
         self.asked = 0
         self.asked_twice = asyncio.Event()
         self.got = asyncio.Event()
