@@ -318,7 +318,7 @@ class HttpEndpoints:
         """Close both ports, the probes last."""
         if self._ping_port is not None:
             await self._ping_port.stop()
-        self._store.close()
+        self.relay.close()
         await self._health.stop()
 
     def loops(self) -> dict[str, Loop]:
