@@ -48,7 +48,9 @@ async def test_an_agent_that_is_told_to_stop_says_hello_no_more() -> None:
     async with FakeService() as service, a_client(service) as client:
         service.fail_always("hello", Fault(status=503))
         handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
-        trying = asyncio.create_task(handshake.first_hello(Backoff(QUICK, client.outage), until=stop))
+        trying = asyncio.create_task(
+            handshake.first_hello(Backoff(QUICK, client.outage), until=stop)
+        )
         await service.until(lambda: service.calls("hello") > 1)
         stop.set()
         assert await trying is False
@@ -59,7 +61,9 @@ async def test_an_agent_that_is_told_to_stop_waits_for_no_answer() -> None:
     async with FakeService() as service, a_client(service) as client:
         service.fail_always("hello", Fault(delay_s=600))
         handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
-        trying = asyncio.create_task(handshake.first_hello(Backoff(QUICK, client.outage), until=stop))
+        trying = asyncio.create_task(
+            handshake.first_hello(Backoff(QUICK, client.outage), until=stop)
+        )
         await service.until(lambda: service.calls("hello") == 1)
         stop.set()
         assert await asyncio.wait_for(trying, LONG_S) is False
