@@ -213,7 +213,9 @@ def _describe_interrupted(facts: SuiteEvents) -> str:
 def _fail_by_end(facts: SuiteEvents, ended: ProgramExit) -> Failure | None:
     """Fail a run in which no test failed, but the run itself did."""
     if ended.was_killed:
-        raise RunBrokeOffError(f"The test command was killed from outside {_describe_moment(facts)}")
+        raise RunBrokeOffError(
+            f"The test command was killed from outside {_describe_moment(facts)}"
+        )
     if facts.errors:
         return _fail_by_script(end_sentence(find_first_line(facts.errors[0])))
     how = _describe_exit(ended)
