@@ -13,6 +13,7 @@ from agent.api_client.errors import KeyRefusedError, VersionRefusedError
 from agent.api_client.hello import Handshake, platform_name, runtimes, served_slots
 from agent.api_client.retry import Backoff
 from agent.jobs.dispatcher import Dispatcher
+from agent.jobs.faults import MachineFault
 from agent.self_test import (
     API_WITH_SCRIPTS,
     Trial,
@@ -27,8 +28,11 @@ from contract.checks import MAIN_LANE_TYPES, SPEC_TYPES, CheckSpec, CheckType, L
 from contract.release import RELEASE
 from runners.runner import Runner
 from runners.scripting.harness import NEEDS_EXTRA
+from sandbox.errors import HostError
 
 _LONGEST_RECHECK_S: Final = 3600.0
+_FIRST_RECHECK_S: Final = 10.0
+"""How soon a type that was withdrawn is tried again; twice as long after each failure."""
 _NO_PLACE_REMEDY: Final = "free the named resource; the agent tries again automatically"
 
 log = structlog.get_logger(__name__)
@@ -83,18 +87,53 @@ async def learn(
 
     Checks without scripts do not wait for a browser's first start. What fails is tried again: a
     machine that was busy then, or is put right later, must not cost the agent a type for its life.
+    A type whose runs break on this machine is withdrawn until its check passes again.
     """
-    trials = _list_trials(context)
+    trials, fault = _list_trials(context), None
     untried, wait_s = {one for one in trials if _needs_node(one)}, context.options.pace.recheck_s
-    while untried:
-        found = _add_found(known, await _try_if_possible(context, untried))
+    while True:
+        if fault is not None:
+            found, wait_s = _add_found(known, (_withdraw(fault),)), _first_recheck_s(context)
+        else:
+            found = _add_found(known, await _try_if_possible(context, untried))
+        context.lifecycle.withdrawn(one.sentence for one in found.unavailable)
         if found != known:
             await _offer(found, context, handshake, dispatcher)
         known = found
         untried = trials - known.working
-        if untried:
-            await asyncio.sleep(wait_s)
+        fault = await _next_fault(dispatcher, known, wait_s if untried else None)
         wait_s = min(wait_s * 2, _LONGEST_RECHECK_S)
+
+
+async def _next_fault(
+    dispatcher: Dispatcher, known: Abilities, wait_s: float | None
+) -> MachineFault | None:
+    """The next fault of a type that is offered. None: there was none in time."""
+    loop = asyncio.get_running_loop()
+    ends_at = None if wait_s is None else loop.time() + wait_s
+    while True:
+        left_s = None if ends_at is None else max(0.0, ends_at - loop.time())
+        fault = await dispatcher.faults.next(left_s)
+        if fault is None or fault.trial in known.working:
+            return fault
+
+
+def _withdraw(fault: MachineFault) -> TypeChecked:
+    problem, trial = fault.problem, fault.trial
+    cause, remedy = summarize(str(problem)) or type(problem).__name__, _NO_PLACE_REMEDY
+    if isinstance(problem, HostError):
+        cause, remedy = problem.cause, problem.remedy
+    why = UnavailableType(
+        type=trial.check_type,
+        cause=f"its runs broke on this machine: {cause}",
+        remedy=remedy,
+        only_with_scripts=trial.with_scripts,
+    )
+    return TypeChecked(trial=trial, unavailable=why)
+
+
+def _first_recheck_s(context: AgentContext) -> float:
+    return min(context.options.pace.recheck_s, _FIRST_RECHECK_S)
 
 
 def build_hello(context: AgentContext, abilities: Abilities) -> Hello:
@@ -170,6 +209,8 @@ def _add_found(known: Abilities, checked: Iterable[TypeChecked]) -> Abilities:
     for one in checked:
         if one.unavailable is None:
             working.add(one.trial)
+            if one.trial in map(_find_trial, known.unavailable):
+                log.info("boot.type_available", type=one.trial.check_type.value)
             continue
         lost.add(one.unavailable)
         if one.unavailable.key not in before:
@@ -187,7 +228,8 @@ async def _offer(
         if slots and not served[on]:
             dispatcher.serve(on, slots)
     with suppress(KeyRefusedError, VersionRefusedError):  # claims meet it too, and try on
-        await handshake.first_hello(Backoff(context.options.pace), until=context.lifecycle.draining)
+        backoff = Backoff(context.options.pace, context.client.outage)
+        await handshake.first_hello(backoff, until=context.lifecycle.draining)
 
 
 def _log_unavailable(one: UnavailableType, crash: Exception | None) -> None:

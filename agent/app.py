@@ -161,11 +161,10 @@ class Agent:
         abilities = await first_abilities(context)
         hello = build_hello(context, abilities)
         handshake = Handshake(context.client, hello, on_limits=self._result_sender.keep_to)
-        backoff = Backoff(context.options.pace)
+        backoff = Backoff(context.options.pace, context.client.outage)
         try:
             greeted = await handshake.first_hello(backoff, until=context.lifecycle.draining)
-        except (KeyRefusedError, VersionRefusedError) as refusal:
-            log.error("agent.refused", because=str(refusal))  # noqa: TRY400 - no mistake of ours
+        except (KeyRefusedError, VersionRefusedError):
             return EXIT_REFUSED
         if greeted:
             await self._work(context, abilities, handshake, resolver)
@@ -319,7 +318,7 @@ class HttpEndpoints:
         """Close both ports, the probes last."""
         if self._ping_port is not None:
             await self._ping_port.stop()
-        self._store.close()
+        self.relay.close()
         await self._health.stop()
 
     def loops(self) -> dict[str, Loop]:

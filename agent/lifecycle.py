@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Final
@@ -53,6 +53,8 @@ class Lifecycle:
         """None: the service answered last time."""
         self._refused_because: str | None = None
         """None: the service takes our key and version."""
+        self.missing: tuple[str, ...] = ()
+        """What this agent cannot run now, a sentence each; it may be read from any thread."""
 
     def __repr__(self) -> str:
         return f"Lifecycle({self.stage.value}, stops_requested={self.stops_requested})"
@@ -98,6 +100,10 @@ class Lifecycle:
     def service_refused(self, because: str) -> None:
         """The service refuses our key or our version; `because` is one sentence."""
         self._refused_because = because
+
+    def withdrawn(self, sentences: Iterable[str]) -> None:
+        """These checks cannot run here now; an agent that runs others is ready all the same."""
+        self.missing = tuple(sentences)
 
     def unready_because(self) -> str | None:
         """One sentence. None: the agent may be given work."""

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,12 +95,19 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
     given = {name: value for name, value in found.items() if value is not None}
     given["egress"] = reading.egress(given.pop("egress_allow", ()), given.pop("egress_deny", ()))
     given["service_secrets"] = reading.service_secrets()
-    given["unknown"] = unknown_names(environ)
+    unknown = given["unknown"] = unknown_names(environ)
     if reading.problems:
-        raise BadSettingsError(tuple(reading.problems))
+        raise BadSettingsError((*reading.problems, *_list_meant(unknown, reading.problems)))
     given.setdefault("log_format", default_format(sys.stdout))
     given.setdefault("job_concurrency", _main_slots())
     return Settings(**given)  # type: ignore[arg-type]  # each field was read by its own function
+
+
+def _list_meant(unknown: Iterable[UnknownName], problems: Iterable[str]) -> tuple[str, ...]:
+    """The sentences of variables that may have been meant for a setting with a problem."""
+    wrong = {problem.partition(" ")[0] for problem in problems}
+    meant = (one for one in unknown if (one.nearest or "").removesuffix(FILE_SUFFIX) in wrong)
+    return tuple(one.sentence for one in meant)
 
 
 def _main_slots() -> int:
@@ -210,4 +217,16 @@ _KNOWN: Final = {setting.name for setting in SETTINGS} | {
 
 def unknown_names(environ: Mapping[str, str]) -> tuple[UnknownName, ...]:
     """The variables that are set and were probably meant to be settings, in order."""
-    return suggestions.unknown_names(environ, known=_KNOWN, misspelt=_MISSPELLED, own=_OWN_PREFIXES)
+    found = suggestions.unknown_names(
+        environ, known=_KNOWN, misspelt=_MISSPELLED, own=_OWN_PREFIXES
+    )
+    return (*found, *_misspelt_secret_files(environ))
+
+
+def _misspelt_secret_files(environ: Mapping[str, str]) -> Iterator[UnknownName]:
+    """The `SERVICE_SECRET_*` that were probably meant to name a file."""
+    for name in sorted(environ):
+        secret, _, ending = name.rpartition("_")
+        is_secret = len(secret) > len(SECRET_PREFIX) and secret.startswith(SECRET_PREFIX)
+        if is_secret and ending != FILE_SUFFIX[1:] and suggestions.is_almost_file(ending):
+            yield UnknownName(name, f"{secret}{FILE_SUFFIX}")

@@ -36,6 +36,10 @@ def _is_one_letter_elsewhere(name: str, known: str) -> bool:
 
 _ALMOST_THE_SAME: Final = 0.85
 """The least similarity of a variable without our prefix; other programs' variables stay below."""
+_TWIN: Final = "_FILE"
+_NEARLY_A_TWIN: Final = 0.9
+_NEARLY_FILE: Final = 0.8
+"""One letter more or less; `PROFILE` and `TILE` are other words."""
 _SERVICE_LINK: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)")
 _LINK_VALUES: Final = ("tcp://", "udp://", "sctp://")
 
@@ -66,14 +70,23 @@ def unknown_names(
 
     `known`: the names that are read. `misspelt`: the names that may be suggested. `own`: prefixes
     of the program; a variable with one of them is reported even if no setting is similar.
+    A known name that ends in `_FILE` is the twin of a setting: it names a file with its value.
     """
     may_be_meant = tuple(misspelt)
+    missing = {
+        name
+        for name in known
+        if name.endswith(_TWIN) and not environ.get(name) and not environ.get(name[: -len(_TWIN)])
+    }
     foreign = (
         name
         for name in sorted(environ)
         if environ[name] and name not in known and not _is_service_link(name, environ[name])
     )
-    found = (_meant(name, may_be_meant, own) for name in foreign)
+    found = (
+        _meant_twin(name, {*known, *may_be_meant}, missing) or _meant(name, may_be_meant, own)
+        for name in foreign
+    )
     return tuple(each for each in found if each is not None)
 
 
@@ -83,6 +96,25 @@ def _meant(name: str, misspelt: tuple[str, ...], own: tuple[str, ...]) -> Unknow
         return UnknownName(name, suggest_name(name, misspelt))
     nearest = suggest_name(name, misspelt, alike=_ALMOST_THE_SAME)
     return None if nearest is None else UnknownName(name, nearest)
+
+
+def _meant_twin(name: str, known: Collection[str], missing: Iterable[str]) -> UnknownName | None:
+    """Return the variable as a twin that nobody reads. None: it looks like none.
+
+    `missing`: the twins of settings that are not set in either way; others are not searched for
+    names like the variable's, as programs have all kinds of keys in files.
+    """
+    setting, _, ending = name.rpartition("_")
+    if setting in known and is_almost_file(ending):
+        twin = f"{setting}{_TWIN}"
+        return UnknownName(name, twin if twin in known else setting)
+    nearest = suggest_name(name, missing, alike=_NEARLY_A_TWIN)
+    return None if nearest is None else UnknownName(name, nearest)
+
+
+def is_almost_file(ending: str) -> bool:
+    """Whether the last word of a name is `FILE`, or was meant to be."""
+    return suggest_name(ending, ("FILE",), alike=_NEARLY_FILE) is not None
 
 
 def _is_service_link(name: str, value: str) -> bool:

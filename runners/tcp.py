@@ -46,6 +46,8 @@ class TcpRunner:
 
     async def observe(self, spec: TcpSpec, ctx: RunContext) -> Observation:
         """Resolve, connect and, when the check says so, do TLS, send and read."""
+        if spec.request.tls:
+            await ctx.network.tls.load()
         probe = _Probe(spec, ctx)
         try:
             failure = await probe_within(probe, ctx)

@@ -67,6 +67,7 @@ def describe_exit(end: ExitState, limits: Limits) -> ProgramExit:
         signal=-code if code < 0 else None,
         timed_out=end.timed_out,
         out_of_memory=out_of_memory,
+        was_killed=_was_killed(end, code),
         had_oom_kills=end.had_oom_kills,
         stopped_because=_describe_limit(end, code, limits, out_of_memory=out_of_memory),
         peak_mb=end.peak_mb,
@@ -89,9 +90,12 @@ def require_enough_memory(peak_mb: float, limit_mb: int) -> None:
         )
 
 
+def _was_killed(end: ExitState, code: int) -> bool:
+    return code == -signal.SIGKILL and not end.was_stopped_by_us and end.excess is None
+
+
 def _was_oom_killed(end: ExitState, code: int) -> bool:
-    is_killed = code == -signal.SIGKILL and not end.was_stopped_by_us
-    return is_killed and end.excess is None and end.had_oom_kills
+    return _was_killed(end, code) and end.had_oom_kills
 
 
 def _require_launch(log: tuple[LogLine, ...]) -> None:

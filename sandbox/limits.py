@@ -1,7 +1,9 @@
 """Monitors what a running child uses: memory, disk and processes."""
 
+import contextlib
 import errno
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -13,6 +15,7 @@ import msgspec
 from sandbox.memory import measure_memory
 from sandbox.processes import ProcessTree
 from sandbox.program import Limits
+from sandbox.system_calls import file_access_of
 from sandbox.users import files_outside
 
 _MB: Final = 1024 * 1024
@@ -60,6 +63,44 @@ def _size_bytes(entry: os.DirEntry[str] | Path) -> int:
         return 0
 
 
+class NamelessFiles(msgspec.Struct, frozen=True):
+    """Files without a name that processes have open, each counted once."""
+
+    memory_mb: float = 0
+    """Those that only ever were in memory (`memfd`)."""
+    disk_mb: float = 0
+    """Those that were deleted."""
+    deleted: int = 0
+    """The number of these."""
+
+
+def measure_nameless_files(pids: Iterable[int], *, uid: int | None) -> NamelessFiles:
+    """Count the files that processes have open and no folder shows; it blocks.
+
+    `uid`: the user of these processes. None: our own.
+    """
+    memory: dict[tuple[int, int], int] = {}
+    deleted: dict[tuple[int, int], int] = {}
+    with file_access_of(uid):
+        for path in chain.from_iterable(map(_open_files, pids)):
+            with contextlib.suppress(OSError):
+                seen = os.stat(path)  # noqa: PTH116 - of each descriptor, once a second
+                if seen.st_nlink or not stat.S_ISREG(seen.st_mode):
+                    continue
+                is_memory = os.readlink(path).startswith("/memfd:")  # noqa: PTH115 - as above
+                kind = memory if is_memory else deleted
+                kind[seen.st_dev, seen.st_ino] = seen.st_blocks * _BLOCK_BYTES
+    return NamelessFiles(sum(memory.values()) / _MB, sum(deleted.values()) / _MB, len(deleted))
+
+
+def _open_files(pid: int) -> list[str]:
+    folder = f"/proc/{pid}/fd"
+    try:
+        return [f"{folder}/{number}" for number in os.listdir(folder)]  # noqa: PTH208 - as above
+    except OSError:
+        return []
+
+
 _CHECK_EVERY_S: Final = 0.25
 _CHECK_OFTEN_S: Final = 0.05
 """The pause while more than half of the memory is used: a process allocates 1 GB in 0.3 s."""
@@ -99,6 +140,8 @@ class LimitMonitor:
         self._limits = limits
         self._folder = folder
         self._folder_due = time.monotonic() + _FOLDER_EVERY_S
+        self._nameless = NamelessFiles()
+        self._nameless_due = 0.0
         self.peak_mb = 0.0
         self._used_mb = 0.0
         self._reserved_mb = 0.0
@@ -123,16 +166,27 @@ class LimitMonitor:
         """
         pids = self._tree.pids()
         self._tree.reap_orphans(pids)
+        self._look_at_open_files(pids)
         return self._processes(pids) or self._memory(pids) or self._files()
+
+    def _look_at_open_files(self, pids: list[int]) -> None:
+        started = time.monotonic()
+        if started < self._nameless_due:
+            return
+        self._nameless = measure_nameless_files(pids, uid=self._tree.uid)
+        took_s = time.monotonic() - started
+        self._nameless_due = started + max(_FOLDER_EVERY_S, took_s / _FOLDER_SHARE)
 
     def _memory(self, pids: list[int]) -> ExceededLimit | None:
         seen = measure_memory(pids)
         self._reserved_mb = max(self._reserved_mb, seen.reserved_mb)
-        used = seen.used_mb
+        # What is mapped of them counts already, once for each process.
+        nameless_mb = max(0.0, self._nameless.memory_mb - seen.shared_files_mb)
+        used = seen.used_mb + nameless_mb
         if used > self._limits.memory_mb:
             # A fork doubles the figure until its exec: what lasts is seen twice.
             time.sleep(_FORK_S)
-            used = min(used, measure_memory(self._tree.pids()).used_mb)
+            used = min(used, measure_memory(self._tree.pids()).used_mb + nameless_mb)
         self._used_mb, self.peak_mb = used, max(self.peak_mb, used)
         self._on_usage(used)
         if used <= self._limits.memory_mb:
@@ -157,9 +211,9 @@ class LimitMonitor:
         seen = self._folder_use()
         took_s = time.monotonic() - started
         self._folder_due = started + max(_FOLDER_EVERY_S, took_s / _FOLDER_SHARE)
-        if seen.used_mb > self._limits.folder_mb:
+        if seen.used_mb + self._nameless.disk_mb > self._limits.folder_mb:
             return _exceeded_disk(f"{self._limits.folder_mb} MB of files")
-        if seen.files > self._limits.files:
+        if seen.files + self._nameless.deleted > self._limits.files:
             return _exceeded_disk(f"{self._limits.files:,} files")
         return None
 

@@ -35,6 +35,8 @@ class Usage(msgspec.Struct, frozen=True):
 
     used_mb: float
     """The memory that all of them use together."""
+    shared_files_mb: float
+    """The part of it that is in mapped files in memory."""
     reserved_mb: float
     """The most data that one of them has reserved (VmData), used or not."""
 
@@ -45,13 +47,15 @@ def measure_memory(pids: Iterable[int]) -> Usage:
     For many processes of one program this comes near the sum of their PSS, which root in a
     container may not read for other users, and which takes eighty times as long to read.
     """
-    own = shared = reserved = 0
+    own = files = shared = reserved = 0
     for pid in pids:
         parts = _fields(_PROC / str(pid) / "status")
-        own += parts.get("RssAnon", 0) + parts.get("RssShmem", 0)
+        own += parts.get("RssAnon", 0)
+        files += parts.get("RssShmem", 0)
         shared = max(shared, parts.get("RssFile", 0))
         reserved = max(reserved, parts.get("VmData", 0))
-    return Usage((own + shared) / _KB_PER_MB, reserved / _KB_PER_MB)
+    used = own + files + shared
+    return Usage(used / _KB_PER_MB, files / _KB_PER_MB, reserved / _KB_PER_MB)
 
 
 def available_mb(proc: Path = _PROC, cgroup: Path = _CGROUP) -> float:

@@ -69,6 +69,8 @@ class ProgramExit(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it was stopped at its time limit."""
     out_of_memory: bool
     """Whether it used more memory than its limit, or gave up for lack of memory."""
+    was_killed: bool = False
+    """Whether somebody else than the sandbox sent SIGKILL to the first process."""
     had_oom_kills: bool = False
     """Whether the kernel's OOM killer ended processes meanwhile, the first process or others."""
     stopped_because: str | None = None

@@ -25,6 +25,7 @@ from agent.api_client.errors import (
     ServiceError,
     VersionRefusedError,
 )
+from agent.api_client.outage import Outage
 from agent.api_client.proxies import Proxy
 from agent.lifecycle import Lifecycle
 from agent.telemetry.metrics import Metrics
@@ -93,19 +94,27 @@ def read(answer: Response, kind: type[MessageT], refusal: Refusal) -> MessageT:
         except UnreadableMessageError as problem:
             raise ServiceAwayError(
                 f"The service's answer cannot be read, so something else may answer at "
-                f"SERVICE_URL: {problem}"
+                f"SERVICE_URL: {problem}",
+                is_unreachable=True,
             ) from problem
-    sentence = f"The service answered {answer.status}: {_read_message(answer.body)}"
+    message = _read_message(answer.body)
+    said = message or answer.body[:200].decode("utf-8", "replace").strip() or "nothing more"
+    sentence = f"The service answered {answer.status}: {said}"
     if (refused := refusal(answer, sentence)) is not None:
         raise refused
-    raise ServiceAwayError(sentence, retry_after_s=_parse_seconds(answer.retry_after))
+    raise ServiceAwayError(
+        sentence,
+        retry_after_s=_parse_seconds(answer.retry_after),
+        is_unreachable=message is None,
+    )
 
 
-def _read_message(answer: bytes) -> str:
+def _read_message(answer: bytes) -> str | None:
+    """What the service says. None: the answer is somebody else's, such as a proxy's."""
     try:
         return decode(answer, api.Refusal).message
     except UnreadableMessageError:
-        return answer[:200].decode("utf-8", "replace").strip() or "nothing more"
+        return None
 
 
 def _parse_seconds(retry_after: str) -> float | None:
@@ -176,6 +185,8 @@ class ServiceClient:
         self._session = session
         self._lifecycle = lifecycle
         self._metrics = metrics
+        self.outage = Outage()
+        """What the loops that use this client wait by."""
         self._headers = endpoint.headers()
         self._proxy = None if endpoint.proxy is None else endpoint.proxy.url
         self._proxy_headers = _proxy_headers(endpoint.proxy)
@@ -262,11 +273,14 @@ class ServiceClient:
             found = read(await self._send(call, body, limit_s=limit_s), kind, call.refusal)
         except (KeyRefusedError, VersionRefusedError) as problem:
             self._lifecycle.service_refused(str(problem))
+            self.outage.refused(call.name, str(problem))
             raise
-        except ServiceAwayError:
+        except ServiceAwayError as problem:
             self._lifecycle.service_away()
+            self.outage.failed(call.name, problem)
             raise
         self._lifecycle.service_answered()
+        self.outage.answered(call.name)
         return found
 
     async def _send(self, call: "_Call", body: bytes, *, limit_s: float) -> Response:
@@ -289,7 +303,8 @@ class ServiceClient:
         except (aiohttp.ClientError, OSError, TimeoutError) as problem:
             self._metrics.service_request(call.name, _name_failure(problem))
             # No cause: aiohttp's errors hold the request's headers, and so the key.
-            raise ServiceAwayError(_describe_failure(self._endpoint, problem)) from None
+            sentence = _describe_failure(self._endpoint, problem)
+            raise ServiceAwayError(sentence, is_unreachable=True) from None
         self._metrics.service_request(call.name, str(answer.status))
         return Response(answer.status, content, answer.headers.get("retry-after", ""))
 

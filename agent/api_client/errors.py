@@ -8,10 +8,14 @@ class ServiceError(Exception):
 class ServiceAwayError(ServiceError):
     """It could not be reached or could not serve us now; it is worth trying again."""
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, is_unreachable: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
         """What the service asked for. None: it did not say."""
+        self.is_unreachable = is_unreachable
+        """Whether nothing of the service's own came back, so that no call can succeed."""
 
 
 class KeyRefusedError(ServiceError):

@@ -74,8 +74,8 @@ class Handshake:
                 raise
             except ServiceError as problem:
                 wait_s = backoff.next_wait_s(problem)
-                log.warning("hello.failed", because=str(problem), wait_s=round(wait_s, 1))
-                await asyncio.sleep(wait_s)
+                log.debug("hello.failed", because=str(problem), wait_s=round(wait_s, 1))
+                await backoff.wait(problem, wait_s)
             else:
                 return
 

@@ -1,11 +1,13 @@
 """How long to wait before the service is asked again."""
 
+import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from agent.api_client.errors import ServiceAwayError, ServiceError
+from agent.api_client.outage import Outage
 
 LONGEST_RETRY_AFTER_S: Final = 600.0
 """A service that asks for more is asked again after this all the same."""
@@ -17,8 +19,10 @@ class Pace:
 
     first_s: float = 1.0
     """The bound of the first wait after a failure; it doubles with every further failure."""
-    cap_s: float = 60.0
-    """The highest bound."""
+    cap_s: float = 10.0
+    """The highest bound while the service is away."""
+    refused_cap_s: float = 60.0
+    """The highest bound after a refusal, which does not pass by itself."""
     claim_wait_s: float = 30.0
     """How long a claim may wait for work."""
     linger_s: float = 0.02
@@ -32,11 +36,15 @@ class Pace:
 class Backoff:
     """Full jitter: a random wait below a bound that doubles, so that agents do not march in step.
 
-    `Retry-After` comes before the random wait: all agents got the same.
+    `Retry-After` comes before the random wait: all agents got the same. The first answer that the
+    agent gets after an outage ends every random wait.
     """
 
-    def __init__(self, pace: Pace, *, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self, pace: Pace, outage: Outage, *, chance: Callable[[], float] = random.random
+    ) -> None:
         self._pace = pace
+        self._outage = outage
         self._chance = chance
         self._failures = 0
 
@@ -50,10 +58,22 @@ class Backoff:
         self._failures = 0
 
     def next_wait_s(self, problem: ServiceError) -> float:
-        """The seconds to wait after this failure."""
-        bound_s = min(self._pace.cap_s, self._pace.first_s * 2.0 ** min(self._failures, 16))
+        """The seconds to wait after this failure, at most."""
+        is_away = isinstance(problem, ServiceAwayError)
+        cap_s = self._pace.cap_s if is_away else self._pace.refused_cap_s
+        bound_s = min(cap_s, self._pace.first_s * 2.0 ** min(self._failures, 16))
         self._failures += 1
         return asked_wait_s(problem) + self._chance() * bound_s
+
+    async def wait(self, problem: ServiceError, wait_s: float) -> None:
+        """Wait before the next try: so long, or until an outage is over.
+
+        What the service asked for is waited out.
+        """
+        asked_s = min(asked_wait_s(problem), wait_s)
+        if asked_s:
+            await asyncio.sleep(asked_s)
+        await self._outage.wait(wait_s - asked_s)
 
 
 def asked_wait_s(problem: Exception) -> float:

@@ -89,10 +89,12 @@ class PingRelay:
         self._client = client
         self._store = store
         self._spare = PingsInMemory()
-        """For when the disk takes no more."""
+        """For when the disk takes no more; what waits in it returns to the disk."""
+        self._disk_failed = False
+        """Whether the disk did not take the last ping."""
         self._clock = clock
         self._max_age_s = max_age_s
-        self._backoff = Backoff(pace)
+        self._backoff = Backoff(pace, client.outage)
         self._arrived = asyncio.Event()
         self._arrived.set()  # an earlier process may have left some
         self._one_at_a_time = asyncio.Lock()
@@ -108,9 +110,18 @@ class PingRelay:
         try:
             self._store.put(ping)
         except OSError as problem:
-            log.warning("pings.disk_failed", because=problem.strerror)
+            self._note_disk(problem)
             self._spare.put(ping)
+        else:
+            self._note_disk(None)
         self._arrived.set()
+
+    def close(self) -> None:
+        """Put what waits in memory on the disk, and say how many pings are lost all the same."""
+        self._return_to_disk()
+        self._store.close()
+        if lost := self._store.in_memory + self._spare.in_memory:
+            log.error("pings.lost", count=lost, because="no disk takes them")
 
     async def run(self) -> None:
         """Relay what comes in; runs until it is cancelled."""
@@ -122,7 +133,8 @@ class PingRelay:
                 await self.flush()
             except ServiceError as problem:
                 self._arrived.set()
-                await asyncio.sleep(self._backoff.next_wait_s(problem))
+                self._return_to_disk()
+                await self._backoff.wait(problem, self._backoff.next_wait_s(problem))
             else:
                 self._backoff.reset()
 
@@ -138,6 +150,27 @@ class PingRelay:
             await self._relay_all(self._spare)
             if self.dropped > dropped_before:
                 log.warning("pings.dropped", count=self.dropped - dropped_before)
+
+    def _return_to_disk(self) -> None:
+        """Move what waits in memory to the disk, as far as that takes it again."""
+        if not self._spare.in_memory or self._one_at_a_time.locked():
+            return
+        try:
+            self._spare.move_to(self._store)
+        except OSError as problem:
+            self._note_disk(problem)
+        else:
+            self._note_disk(None)
+
+    def _note_disk(self, problem: OSError | None) -> None:
+        """Log when the disk begins to fail and when it works again, and nothing between."""
+        if self._disk_failed == (problem is not None):
+            return
+        self._disk_failed = problem is not None
+        if problem is not None:
+            log.warning("pings.disk_failed", because=problem.strerror)
+        else:
+            log.info("pings.disk_works")
 
     async def _relay_all(self, store: PingStore) -> None:
         while batch := store.oldest():

@@ -76,6 +76,10 @@ class PingStore(Protocol):
     dropped: int
     """Pings lost for want of room."""
 
+    @property
+    def in_memory(self) -> int:
+        """Pings that are lost when the process ends."""
+
     def put(self, ping: StoredPing) -> None:
         """Take one more."""
 
@@ -99,6 +103,23 @@ class PingsInMemory:
         self.dropped = 0
         self._waiting: deque[StoredPing] = deque()
         self._batch: list[StoredPing] = []
+
+    @property
+    def in_memory(self) -> int:
+        """All that wait."""
+        return len(self._batch) + len(self._waiting)
+
+    def move_to(self, store: PingStore) -> None:
+        """Move what waits to another store, oldest first; not while a batch is being delivered.
+
+        Raises:
+            OSError: it takes no more; the rest stays.
+        """
+        self._waiting.extendleft(reversed(self._batch))
+        self._batch = []
+        while self._waiting:
+            store.put(self._waiting[0])
+            self._waiting.popleft()
 
     def put(self, ping: StoredPing) -> None:
         """Take one more; the oldest one goes when there is no room."""
@@ -153,6 +174,11 @@ class PingsOnDisk:
         """The file whose pings `oldest` gave out. None: none is out."""
         self._open_tail()
         self._close_tail()
+
+    @property
+    def in_memory(self) -> int:
+        """None: each is with the operating system."""
+        return 0
 
     def put(self, ping: StoredPing) -> None:
         """Take one more; the oldest batch goes when there is no room.

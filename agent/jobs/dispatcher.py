@@ -10,6 +10,7 @@ from typing import Final
 import structlog
 
 from agent.api_client.errors import ServiceError
+from agent.jobs.faults import MachineFaults
 from agent.jobs.leases import Leases
 from agent.jobs.running import JobRunner, Run, RunningJobs
 from agent.jobs.source import ServiceSource
@@ -135,6 +136,8 @@ class Dispatcher:
         self._clock = clock
         self._running = running
         self._stopping = False
+        self.faults = MachineFaults()
+        """What breaks here, for whoever withdraws types."""
         self._to_serve: asyncio.Queue[Lane] = asyncio.Queue()
         for on in slots.lanes:
             self._to_serve.put_nowait(on)
@@ -204,6 +207,7 @@ class Dispatcher:
             # A run that was stopped meanwhile may end like any other; its result is not wanted.
             if outcome is not None and not run.is_stopped:
                 await self._finish(run, outcome)
+                self.faults.note_end(run.job.spec)
         except asyncio.CancelledError:
             if not run.is_stopped:
                 raise
@@ -216,6 +220,7 @@ class Dispatcher:
                 self._parts.source.release(run.job, ReleaseReason.NO_ROOM)
         except Exception as problem:  # our fault, whatever it is: the target must not pay for it
             log.exception("job.broke", job_id=run.job.job_id, type=check_type(run.job.spec).value)
+            self.faults.note(run.job.spec, problem)
             if not run.is_stopped:
                 self._take_blame(run.job, problem)
         finally:

@@ -56,11 +56,14 @@ class Leases:
         self._clock = clock
         self._held: dict[Lease, _Held] = {}
         self._retry_at = 0.0
-        """Not before this after a failure."""
+        """Not before this after a failure, unless an outage ends."""
+        self._asked_until = 0.0
+        """Not before this, because the service asked for it."""
         self._wake_at = math.inf
         """When the next renewal is planned."""
         self._sooner = asyncio.Event()
-        """A lease came that must be renewed before that."""
+        """Something has to be renewed before that."""
+        client.outage.on_end(self._retry_now)
 
     def hold(self, run: Run, *, claimed_at: float) -> None:
         """Renew this run's lease until it is dropped."""
@@ -116,11 +119,17 @@ class Leases:
             async with asyncio.timeout(max(shortest_s / 3, 0.1)):
                 answer = await self._client.renew(leases)
         except (ServiceError, TimeoutError) as problem:
-            self._retry_at = self._next_try_at(asked_wait_s(problem), shortest_s=shortest_s)
+            asked_s = asked_wait_s(problem)
+            self._retry_at = self._next_try_at(asked_s, shortest_s=shortest_s)
+            self._asked_until = self._clock() + asked_s
             self._metrics.renew_failed()
-            log.warning("leases.renewal_failed", leases=len(leases), because=str(problem))
+            log.debug("leases.renewal_failed", leases=len(leases), because=str(problem))
             return
         self._apply(leases, answer, good_at=asked_at)
+
+    def _retry_now(self) -> None:
+        self._retry_at = min(self._retry_at, self._asked_until)
+        self._sooner.set()
 
     def _next_try_at(self, asked_s: float, *, shortest_s: float) -> float:
         """The next try: when the service asked for it, yet once before the first lease runs out."""

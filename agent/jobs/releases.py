@@ -34,7 +34,7 @@ class Releases:
     ) -> None:
         self._client = client
         self._metrics = metrics
-        self._backoff = Backoff(pace)
+        self._backoff = Backoff(pace, client.outage)
         self._clock = clock
         self._waiting: deque[tuple[Released, float]] = deque(maxlen=MOST_WAITING)
         self._arrived = asyncio.Event()
@@ -77,6 +77,6 @@ class Releases:
             log.exception("releases.refused", because=str(problem))
         except ServiceError as problem:
             self._waiting.extendleft(reversed(batch))
-            await asyncio.sleep(self._backoff.next_wait_s(problem))
+            await self._backoff.wait(problem, self._backoff.next_wait_s(problem))
         else:
             self._backoff.reset()

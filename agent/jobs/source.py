@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from agent.api_client.client import ServiceClient
-from agent.api_client.errors import RequestRefusedError, ServiceAwayError, ServiceError
+from agent.api_client.errors import RequestRefusedError, ServiceError
 from agent.api_client.hello import Handshake
 from agent.api_client.retry import LONGEST_RETRY_AFTER_S, Backoff, Pace
 from agent.jobs.releases import Releases
@@ -54,7 +54,7 @@ class ServiceSource:
 
     async def claim(self, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
         """At most as many jobs as there are free slots; none when none came in time."""
-        backoff = Backoff(self._pace)
+        backoff = Backoff(self._pace, self._client.outage)
         await self._wait_for_next_poll(slots)
         claim = self._build_claim(slots)
         since = self._clock()
@@ -98,7 +98,7 @@ class ServiceSource:
             if answer.say_hello:
                 await self._handshake.say_hello()
         except ServiceError as problem:
-            await asyncio.sleep(_log_failed_claim(problem, backoff))
+            await backoff.wait(problem, _log_failed_claim(problem, backoff))
             return None
         return answer
 
@@ -146,8 +146,6 @@ def _log_failed_claim(problem: ServiceError, backoff: Backoff) -> float:
     wait_s = backoff.next_wait_s(problem)
     if isinstance(problem, RequestRefusedError):
         log.error("claim.refused", because=str(problem), wait_s=round(wait_s, 1))
-    elif isinstance(problem, ServiceAwayError):
-        log.warning("claim.failed", because=str(problem), wait_s=round(wait_s, 1))
     else:
-        log.error("agent.refused", because=str(problem), wait_s=round(wait_s, 1))
+        log.debug("claim.failed", because=str(problem), wait_s=round(wait_s, 1))
     return wait_s

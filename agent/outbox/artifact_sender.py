@@ -1,6 +1,7 @@
 """Uploads artifacts in chunks, each from the offset that the service names."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -51,7 +52,7 @@ class ArtifactSender:
         self._client = client
         self._artifacts = artifacts
         self._pace = pace
-        self._backoff = Backoff(pace)
+        self._backoff = Backoff(pace, client.outage)
         self._clock = clock
         self._moved_at = 0.0
         """When the service last took anything, or the flush began. Monotonic."""
@@ -183,13 +184,21 @@ class ArtifactSender:
     async def _wait_out(self, problem: Exception) -> None:
         away = problem if isinstance(problem, ServiceError) else ServiceAwayError(str(problem))
         wait_s = self._backoff.next_wait_s(away)
-        log.warning("artifacts.not_delivered", because=str(problem), wait_s=round(wait_s, 1))
+        level = logging.DEBUG if away is problem else logging.WARNING
+        because = str(problem)
+        log.log(level, "artifacts.not_delivered", because=because, wait_s=round(wait_s, 1))
         if self._hurry.is_set():
             await asyncio.sleep(min(wait_s, self._pace.first_s))
             return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(wait_s):
-                await self._hurry.wait()
+        waits = [
+            asyncio.create_task(self._backoff.wait(away, wait_s), name="uploads-wait"),
+            asyncio.create_task(self._hurry.wait(), name="uploads-hurry"),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
 
 
 def _read(path: Path, first: int, size: int) -> bytes:

@@ -1,8 +1,6 @@
 """Sends results to the service in batches, until each is settled."""
 
 import asyncio
-import time
-from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -32,14 +30,12 @@ class ResultSender:
         *,
         metrics: Metrics,
         pace: Pace,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._spool = spool
         self._metrics = metrics
         self._pace = pace
-        self._backoff = Backoff(pace)
-        self._clock = clock
+        self._backoff = Backoff(pace, client.outage)
         self._hurry = asyncio.Event()
         """Set while the agent drains: wait for nothing."""
         self._empty = asyncio.Event()
@@ -123,11 +119,14 @@ class ResultSender:
     async def _wait_out(self, problem: ServiceError) -> None:
         """Wait before the next try, and keep on disk what comes in meanwhile."""
         wait_s = self._backoff.next_wait_s(problem)
-        log.warning("results.not_delivered", because=str(problem), wait_s=round(wait_s, 1))
-        ends_at = self._clock() + wait_s
-        await self._spool.persist()
-        while (left_s := ends_at - self._clock()) > 0 and not self._hurry.is_set():
-            await asyncio.sleep(min(left_s, _PERSIST_EACH_S))
+        log.debug("results.not_delivered", because=str(problem), wait_s=round(wait_s, 1))
+        waiting = asyncio.create_task(self._backoff.wait(problem, wait_s), name="delivery-wait")
+        try:
             await self._spool.persist()
+            while not waiting.done() and not self._hurry.is_set():
+                await asyncio.wait({waiting}, timeout=_PERSIST_EACH_S)
+                await self._spool.persist()
+        finally:
+            waiting.cancel()
         if self._hurry.is_set():
             await asyncio.sleep(min(wait_s, self._pace.first_s))

@@ -86,6 +86,8 @@ class DiskSpool:
         self._files: deque[ResultFile] = deque()
         self._broken: list[Path] = []
         self._writable = False
+        self._is_failing = False
+        """Whether the disk did not take the last file."""
         self._disk = asyncio.Lock()
         self._moving: asyncio.Task[None] | None = None
         """The newest move to disk, kept so that it is not collected. None: there was none."""
@@ -190,12 +192,17 @@ class DiskSpool:
         try:
             file = await writing
         except OSError as problem:
-            log.warning("spool.not_written", results=len(batch), because=problem.strerror)
+            if not self._is_failing:
+                log.warning("spool.not_written", results=len(batch), because=problem.strerror)
+            self._is_failing = True
             self._fresh.extendleft(reversed(batch))
             self._fresh_bytes += sum(map(len, bodies))
             return False
         finally:
             self._between = 0
+        if self._is_failing:
+            log.info("spool.written_again")
+        self._is_failing = False
         self._files.append(file)
         return True
 

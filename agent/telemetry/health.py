@@ -22,6 +22,7 @@ SETTING: Final = "AGENT_HEALTH_PORT"
 STUCK_AFTER_S: Final = 30.0
 """How long the loop may stand still, or a job be past its deadline, while the agent is live."""
 BEAT_S: Final = 0.5
+_READINESS: Final = "/-/readiness"
 _READ_LIMIT_S: Final = 10.0
 """Idle connections of scrapers are closed after this."""
 _START_LIMIT_S: Final = 5.0
@@ -84,11 +85,12 @@ class HealthServer:
     ) -> None:
         """`redact`: takes secrets out of whatever is answered."""
         self._redact = redact
+        self._lifecycle = lifecycle
         self._wanted_port = port
         self._host = host
         self._metrics_text = metrics_text
         self._verdicts: dict[str, Callable[[], str | None]] = {
-            "/-/readiness": lifecycle.unready_because,
+            _READINESS: lifecycle.unready_because,
             "/-/liveness": pulse.dead_because,
             "/health": _do_nothing,
         }
@@ -151,7 +153,8 @@ class HealthServer:
             return Response(body=text.encode(), headers={"content-type": CONTENT_TYPE})
         because = verdict()
         if because is None:
-            return _respond(HTTPStatus.OK, "OK")
+            missing = self._lifecycle.missing if request.path == _READINESS else ()
+            return _respond(HTTPStatus.OK, self._redact("\n".join(("OK", *missing))))
         return _respond(HTTPStatus.SERVICE_UNAVAILABLE, self._redact(because))
 
 

@@ -28,16 +28,18 @@ from agent.wiring import (
     open_scripts,
 )
 from contract.agent_api import UnavailableType
-from contract.checks import CheckType, Lane, MultiStepSpec
+from contract.checks import CheckType, Lane, MultiStepSpec, UrlSpec
 from contract.job import Job
 from contract.result import LogLine, Outcome
 from runners.browser import BrowserRunner
 from runners.net.dns.resolve import SystemResolver
 from runners.registry import RUNNERS
-from runners.runner import RunContext, Runner
+from runners.runner import Observation, RunContext, Runner
 from runners.scripting.harness import Harness
 from runners.scripting.node.runtimes import find_runtimes
+from runners.url import UrlRunner
 from sandbox.errors import HostError
+from sandbox.limits import FullDiskError
 from sandbox.spawn import SystemTools
 from sandbox.workspace import Workspace
 from tests.builders.agents import (
@@ -296,3 +298,35 @@ async def test_scripts_learn_of_their_run_and_other_checks_pay_nothing_for_it() 
     assert scripted["CHECK_ID"] == "c-7"
     assert scripted["CHECK_TYPE"] == "API"
     assert plain == {}
+
+
+class Breaks:
+    """Its first two runs find a full disk; the boot check's do not."""
+
+    spec = UrlSpec
+
+    def __init__(self) -> None:
+        self.broken = 0
+
+    async def observe(self, spec: UrlSpec, ctx: RunContext) -> Observation:
+        if "/boot" not in spec.request.url and self.broken < 2:
+            self.broken += 1
+            raise FullDiskError("The disk has 3 MB left")
+        return await UrlRunner().observe(spec, ctx)
+
+
+async def test_a_type_that_breaks_on_this_machine_is_withdrawn_until_its_check_passes() -> None:
+    options = AgentOptions(
+        runners=(Breaks(),), pace=replace(QUICK, recheck_s=0.1), checks_itself=True
+    )
+    with capture_logs() as logs:
+        async with FakeService() as service, an_agent_at_work(service, options):
+            service.offer(a_job(job_id="one"), a_job(job_id="two"))
+            await service.until(lambda: len(service.hellos) >= 2)
+    withdrawn, back = service.hellos[:2]
+    assert (withdrawn.check_types, back.check_types) == ((), (CheckType.URL,))
+    assert [one.cause for one in withdrawn.unavailable] == [
+        "its runs broke on this machine: The disk has 3 MB left"
+    ]
+    told = [one["event"] for one in logs if one["event"].startswith("boot.")]
+    assert told == ["boot.type_unavailable", "boot.type_available"]

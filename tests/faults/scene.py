@@ -117,6 +117,7 @@ class Scene:
             "SERVICE_URL": self.proxy.url,
             "AGENT_HEALTH_PORT": "0",
             "HEARTBEAT_PORT": "0",
+            "LOG_LEVEL": "DEBUG",
             "AGENT_DATA_DIR": str(self.spool(name).parent),
             **environ,
         }

@@ -41,6 +41,14 @@ def test_an_exit_code_and_a_signal_are_told_apart() -> None:
     assert (ended(status=15).exit_code, ended(status=15).signal) == (None, 15)
 
 
+def test_a_kill_that_the_sandbox_did_not_send_is_told_apart() -> None:
+    assert ended(status=9).was_killed
+    assert not ended(status=15).was_killed
+    assert not ended(status=9, was_stopped_by_us=True).was_killed
+    large = ExceededLimit(is_memory=False, because="It left files")
+    assert not ended(status=9, excess=large).was_killed
+
+
 def test_a_limit_that_was_gone_over_is_named() -> None:
     told = ended(
         status=9,

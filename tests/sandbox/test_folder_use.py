@@ -4,7 +4,7 @@ import math
 import os
 from pathlib import Path
 
-from sandbox.limits import DiskUsage, measure_disk_usage
+from sandbox.limits import DiskUsage, measure_disk_usage, measure_nameless_files
 
 MB = 1024 * 1024
 
@@ -51,3 +51,23 @@ def test_what_is_nested_too_deep_to_be_counted_is_too_much(tmp_path: Path) -> No
         os.fchdir(before)
         os.close(before)
     assert use(tmp_path).used_mb == math.inf
+
+
+def test_files_that_are_deleted_but_open_count_once(tmp_path: Path) -> None:
+    before = measure_nameless_files([os.getpid()], uid=None)
+    with (tmp_path / "file").open("wb") as file, os.fdopen(os.dup(file.fileno()), "wb"):
+        file.write(b"x" * 3 * MB)
+        file.flush()
+        (tmp_path / "file").unlink()
+        seen = measure_nameless_files([os.getpid()], uid=None)
+    assert 3 <= seen.disk_mb - before.disk_mb < 4
+    assert seen.deleted - before.deleted == 1
+
+
+def test_memory_in_a_file_counts_though_it_is_never_mapped() -> None:
+    before = measure_nameless_files([os.getpid()], uid=None)
+    with os.fdopen(os.memfd_create("hidden"), "wb") as file:
+        file.write(b"x" * 3 * MB)
+        file.flush()
+        seen = measure_nameless_files([os.getpid()], uid=None)
+    assert 3 <= seen.memory_mb - before.memory_mb < 4

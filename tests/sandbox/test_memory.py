@@ -102,4 +102,4 @@ def test_a_process_uses_memory_and_one_that_is_gone_none() -> None:
     own = measure_memory([os.getpid()])
     assert own.used_mb > 5
     assert own.reserved_mb > 5
-    assert measure_memory([2**30]) == Usage(0, 0)
+    assert measure_memory([2**30]) == Usage(0, 0, 0)

@@ -46,6 +46,19 @@ def test_many_files_that_fill_the_disk_end_the_script_and_are_named(world: str) 
     assert ended["stopped_because"] == "It left more than 50 MB of files, which is the limit"
 
 
+@in_every_world
+def test_files_that_are_deleted_but_open_count(world: str) -> None:
+    ended = play(world, "deleted_files.py", limits={"folder_mb": 50})["ended"]
+    assert ended["stopped_because"] == "It left more than 50 MB of files, which is the limit"
+
+
+@in_every_world
+def test_memory_without_a_name_counts_though_it_is_never_mapped(world: str) -> None:
+    ended = play(world, "hidden_memory.py", limits={"memory_mb": 200})["ended"]
+    assert ended["out_of_memory"]
+    assert ended["peak_mb"] > 200
+
+
 @needs_root
 def test_files_outside_of_its_folder_count_where_a_script_has_a_user_of_its_own() -> None:
     ended = play("root of a container", "fills_tmp.py", limits={"folder_mb": 50})["ended"]

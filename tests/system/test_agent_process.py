@@ -280,7 +280,7 @@ async def test_an_agent_waits_for_a_service_that_is_not_there_yet(
 ) -> None:
     await service.down()
     async with AgentProcess(service, tmp_path) as agent:
-        await agent.logged("hello.failed")
+        await agent.logged("service.away")
         assert await agent.health("/-/readiness") == 503
         assert await agent.health("/-/liveness") == 200
         await service.up()

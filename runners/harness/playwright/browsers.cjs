@@ -31,8 +31,9 @@ function ours(options = {}) {
     args: [
       ...(options.args ?? []).filter(proxies.mayStand),
       ...settings.browserArguments,
-      ...proxies.extraArguments(),
+      ...proxies.extraArguments(options),
     ],
+    ignoreDefaultArgs: proxies.leftOut(options.ignoreDefaultArgs),
     proxy: proxies.inLaunch(options),
     ...(process[Symbol.for('picket.plain')] ? plainFiles.launchOptions() : {}),
   };
@@ -103,6 +104,7 @@ function wrapType(type) {
     if (!connect) continue;
     type[name] = async function (...given) {
       if (!settings.browser) throw new Error(NO_BROWSER);
+      proxies.requireOwnBrowser(given[0]);
       return wrapBrowser(await connect.apply(this, given));
     };
   }

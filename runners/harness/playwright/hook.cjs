@@ -37,6 +37,10 @@ function takeHold(loaded) {
   }
 }
 
+const KILL = 9;
+// What a shell says of a program that SIGKILL ended.
+const KILLED = 137;
+
 function watchLoading() {
   const load = Module._load;
   Module._load = function (id, ...more) {
@@ -70,8 +74,20 @@ function tellExit() {
   }
 }
 
+/** A script that kills its run tells so first: any other SIGKILL comes from outside. */
+function tellKill() {
+  const { kill } = process;
+  const runner = process.env.PICKET_FACTS_FD === '3' ? process.pid : process.ppid;
+  process.kill = function (pid, signal) {
+    const isKill = signal === 'SIGKILL' || signal === KILL;
+    if (isKill && Math.abs(pid) === runner) report({ fact: 'exited', code: KILLED });
+    return kill.call(this, pid, signal);
+  };
+}
+
 function install() {
   tellExit();
+  tellKill();
   awake.install();
   secrets.install();
   if (settings.script) tellLevels();

@@ -4,6 +4,8 @@
 const settings = require('./settings.cjs');
 
 const PASSING_BY = /^--(no-proxy-server|proxy-|host-resolver-rules|host-rules)/;
+const WEBRTC = '--force-webrtc-ip-handling-policy=disable_non_proxied_udp';
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 /** For a browser, or for requests without one. */
 function of(own) {
@@ -38,9 +40,29 @@ function inRequests(options) {
   return proxy ? { ...options, proxy } : options;
 }
 
-/** What keeps a browser from talking past the gate. */
-function extraArguments() {
-  return settings.gate ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : [];
+/** What keeps a browser from talking past the gate, also without the defaults of Playwright. */
+function extraArguments(options = {}) {
+  if (!settings.gate) return [];
+  const named = [`--proxy-server=${inLaunch(options).server}`, '--proxy-bypass-list=<-loopback>'];
+  return [WEBRTC, ...(options.ignoreDefaultArgs === true ? named : [])];
+}
+
+/** Which defaults of Playwright's the script leaves out: none that lead through the gate. */
+function leftOut(defaults) {
+  if (!settings.gate || !Array.isArray(defaults)) return defaults;
+  return defaults.filter((one) => !PASSING_BY.test(one) && one !== WEBRTC);
+}
+
+/** With a gate, a browser elsewhere would talk past it. */
+function requireOwnBrowser(given) {
+  if (!settings.gate) return;
+  const endpoint = typeof given === 'string' ? given : (given?.wsEndpoint ?? given?.endpointURL);
+  const host = new URL(endpoint).hostname;
+  if (LOOPBACK.test(host)) return;
+  throw new Error(
+    `Egress rules apply at this location: a script connects to browsers of its own, and ${host} ` +
+      'is another machine.',
+  );
 }
 
 /** Whether an argument of the script's leaves the gate where it is. */
@@ -48,4 +70,12 @@ function mayStand(argument) {
   return !settings.gate || !PASSING_BY.test(argument);
 }
 
-module.exports = { extraArguments, inContext, inLaunch, inRequests, mayStand };
+module.exports = {
+  extraArguments,
+  inContext,
+  inLaunch,
+  inRequests,
+  leftOut,
+  mayStand,
+  requireOwnBrowser,
+};

@@ -25,7 +25,13 @@ from runners.net.http.exchange import (
 )
 from runners.net.http.request import HopRequest, Origin, build_first_hop
 from runners.net.http.tls import VERIFICATION_FAILED, needs_more_groups, verify_error
-from runners.net.http.transfer import READ_LIMIT_BYTES, HandleConfig, Transfer, TransferResult
+from runners.net.http.transfer import (
+    READ_LIMIT_BYTES,
+    HandleConfig,
+    Transfer,
+    TransferResult,
+    read_roots,
+)
 from runners.net.sockets import explain_wrong_family
 from runners.net.tls.ca_roots import CaRoots
 
@@ -45,6 +51,9 @@ class HttpEngine:
         self._roots: CaRoots | None = None
         self._multis: tuple[CurlMulti, ...] = ()
         """The first is for addresses, the others for names; empty: not started, or closed."""
+        self._tls_ready: set[CurlMulti] = set()
+        """Those that have read the roots."""
+        self._preparing_tls = asyncio.Lock()
         self._idle: dict[HandleConfig, list[Transfer]] = {}
         self._refuses_name = lru_cache(maxsize=_CACHED_HOSTS)(egress.refuses_name)
 
@@ -75,6 +84,7 @@ class HttpEngine:
     async def close(self) -> None:
         """Drop every connection and handle; exchanges under way are cancelled."""
         multis, self._multis = self._multis, ()
+        self._tls_ready.clear()
         await asyncio.gather(*[multi.close() for multi in multis])
         for idle in self._idle.values():
             for transfer in idle:
@@ -185,6 +195,8 @@ class HttpEngine:
     async def _transfer(self, chain: RedirectChain, config: HandleConfig) -> TransferResult:
         hop, route = chain.hop, chain.route
         multi = self._multi_for(hop.origin)
+        if config.tls and multi not in self._tls_ready:
+            await self._prepare_tls(multi)
         plain = route.is_plain and hop.is_plain
         transfer = self._take_handle(config, reuse=plain)
         try:
@@ -202,6 +214,20 @@ class HttpEngine:
         seen = transfer.collect(ended)
         self._return_handle(transfer, reuse=plain)
         return seen
+
+    async def _prepare_tls(self, multi: CurlMulti) -> None:
+        """Load what the first handshake needs, which takes up to a second on a busy machine.
+
+        The time would count as the target's, and as that of every other run that waits meanwhile.
+        Not at the start: it takes 15 MB, and an agent may never see a certificate.
+        """
+        async with self._preparing_tls:
+            if multi in self._tls_ready:
+                return
+            roots = self._open_roots()
+            await asyncio.to_thread(roots.load)
+            await read_roots(multi, roots.path)
+            self._tls_ready.add(multi)
 
     def _multi_for(self, origin: Origin) -> CurlMulti:
         """The multi handle that runs the transfers to this origin.

@@ -13,7 +13,7 @@ import pycurl
 
 from contract.requests import HttpVersion, IpFamily
 from runners.net.http.content_coding import BodyDecoder, UndecodableError
-from runners.net.http.curl_multi import FINE, CurlResult
+from runners.net.http.curl_multi import FINE, CurlMulti, CurlResult
 from runners.net.http.request import SENDS_EMPTY_BODY, HopRequest
 from runners.net.http.response import STORED_BYTES, BadStatusLineError, Head, read_head
 from runners.net.tls.certificates import (
@@ -42,6 +42,7 @@ _VERSIONS: Final = {
 _USUAL_GROUPS: Final = (pycurl.SSL_EC_CURVES, "X25519:P-256:P-384")
 """A post-quantum key share costs 12 % of a handshake, and hardly any server asks for it."""
 _FAMILIES: Final = {IpFamily.IPV4: pycurl.IPRESOLVE_V4, IpFamily.IPV6: pycurl.IPRESOLVE_V6}
+_ROOTS_LIMIT_MS: Final = 5000
 _POSSIBLE_SHORTAGE: Final = frozenset(
     {pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT}
 )
@@ -547,6 +548,29 @@ class _CopiedSocket:
     def fileno(self) -> int:
         """The descriptor that pycurl duplicates."""
         return self._opened.fileno()
+
+
+async def read_roots(multi: CurlMulti, roots_path: str) -> None:
+    """Make libcurl read the roots, which a multi handle keeps, by a handshake with nobody."""
+    ours, theirs = socket.socketpair()
+    curl = pycurl.Curl()
+    try:
+        theirs.shutdown(socket.SHUT_WR)
+        for option, value in (
+            (pycurl.URL, "https://127.0.0.1/"),
+            (pycurl.CAINFO, roots_path),
+            (pycurl.NOSIGNAL, 1),
+            *_NO_PROXY,
+            (pycurl.OPENSOCKETFUNCTION, lambda _purpose, _address: ours),
+            (pycurl.SOCKOPTFUNCTION, lambda _fd, _purpose: pycurl.SOCKOPT_ALREADY_CONNECTED),
+            (pycurl.TIMEOUT_MS, _ROOTS_LIMIT_MS),
+        ):
+            curl.setopt(option, value)
+        await multi.perform(curl)  # it fails, after the roots were read
+    finally:
+        curl.close()
+        ours.close()
+        theirs.close()
 
 
 def find_shortage() -> int:

@@ -46,6 +46,10 @@ class CaRoots:
         """The names of the roots, as they stand in certificates that they issued."""
         return read_subjects(Path(self.path).read_bytes())
 
+    def load(self) -> frozenset[str]:
+        """Read the subjects now, with the library that reads certificates; it blocks."""
+        return self.subjects
+
     @cached_property
     def _pem(self) -> bytes:
         return Path(self.path).read_bytes()

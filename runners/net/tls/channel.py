@@ -44,6 +44,11 @@ class TlsContexts:
         """The context that requires a valid certificate, or the one that accepts any."""
         return self._verifying if verify else self._unverified
 
+    async def load(self) -> None:
+        """Read the roots, if that was not done yet: no target's time may count it."""
+        if "root_subjects" not in self.__dict__:
+            await asyncio.to_thread(lambda: (self._verifying, self.root_subjects))
+
     @cached_property
     def _verifying(self) -> ssl.SSLContext:
         context = self.create_verifying()

@@ -58,7 +58,7 @@ class ScriptRunner:
         """Run a script to its end, or to its time limit, which messages call `limit`.
 
         Raises:
-            NodeBrokeError: Node ended before the script began.
+            NodeBrokeError: Node ended before the script began, or was killed from outside.
             OSError: Node cannot be started.
         """
         message = encode_job(job)
@@ -82,6 +82,10 @@ class ScriptRunner:
         ended = await node.run(message, limit_s=limit_s, hear=facts.take)
         if not facts.has_begun:
             return None
+        if ended is not None and ended.was_killed and facts.ending is None:
+            raise NodeBrokeError(
+                f"Node of runtime {self.runtime.id} was killed from outside during the script."
+            )
         printed = () if ended is None else self._shift_log(ended, node)
         log = sorted((*facts.log, *printed), key=lambda line: line.after_ms)
         ending = judge_ending(job.name, facts, ended, limit=limit)

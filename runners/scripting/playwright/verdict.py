@@ -11,7 +11,8 @@
 | had used little; much: OUT_OF_MEMORY             |                                 |
 | its process was ended once it had begun, or by   | SCRIPT, with how it was ended   |
 | a signal or a code of its own once it had passed |                                 |
-| the same, with OOM kills at the time             | ours: `RunBrokeOffError`        |
+| the same, with OOM kills at the time, or by a    | ours: `RunBrokeOffError`        |
+| SIGKILL that neither it nor the sandbox sent     |                                 |
 | its process ended before it had begun            | ours: `RunBrokeOffError`        |
 """
 
@@ -51,7 +52,7 @@ class BrowserDidNotStartError(RuntimeError):
 
 
 class RunBrokeOffError(RuntimeError):
-    """A run's process ended before the script began, or the OOM killer ended it."""
+    """A run's process ended before the script began, or was killed from outside."""
 
 
 def find_failure(
@@ -179,7 +180,7 @@ def _count_tests(tests: int) -> str:
 
 def _judge_exit(ended: ProgramExit) -> Failure | None:
     """Judge the exit of a script that reported a pass, which its process could have forged."""
-    if ended.exit_code == 0 or ended.timed_out or ended.had_oom_kills:
+    if ended.exit_code == 0 or ended.timed_out or ended.had_oom_kills or ended.was_killed:
         return None
     return _fail_by_script(
         f"The script passed, and then its process ended ({_describe_exit(ended)}).", code="EXIT"
@@ -191,7 +192,7 @@ def _fail_without_end(events: ReporterEvents, ended: ProgramExit) -> Failure:
     if events.exited is not None:
         by = f"with exit code {events.exited.code}"
         return _fail_by_script(f"The script ended its own process, {by}.", code="EXIT")
-    if events.began is None or ended.had_oom_kills:
+    if events.began is None or ended.had_oom_kills or ended.was_killed:
         raise RunBrokeOffError(_describe_broken_run(ended))
     return _fail_by_script(
         f"The script's process was ended ({_describe_exit(ended)}).", code="EXIT"

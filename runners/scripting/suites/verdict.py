@@ -7,7 +7,7 @@ from typing import Final
 from contract.evidence import SuiteTest
 from contract.result import Failure, FailureKind, LogLine
 from redaction.policy import cut
-from runners.scripting.playwright.verdict import add_time_up, is_time_up
+from runners.scripting.playwright.verdict import RunBrokeOffError, add_time_up, is_time_up
 from runners.scripting.suites.reporter import Hang, StopState, SuiteEvents
 from runners.timing import duration, stopped_early
 from sandbox.exit_status import require_enough_memory
@@ -41,6 +41,7 @@ def find_failure(
 
     Raises:
         TooLittleMemoryError: this location is too small for it.
+        RunBrokeOffError: its command was killed from outside before a test failed.
     """
     if _lacked_memory(facts, ended):
         return _fail_out_of_memory(_describe_moment(facts), ended, limits)
@@ -211,6 +212,10 @@ def _describe_interrupted(facts: SuiteEvents) -> str:
 
 def _fail_by_end(facts: SuiteEvents, ended: ProgramExit) -> Failure | None:
     """Fail a run in which no test failed, but the run itself did."""
+    if ended.was_killed:
+        raise RunBrokeOffError(
+            f"The test command was killed from outside {_describe_moment(facts)}"
+        )
     if facts.errors:
         return _fail_by_script(end_sentence(find_first_line(facts.errors[0])))
     how = _describe_exit(ended)

@@ -28,7 +28,7 @@ async def test_hello_is_tried_until_the_service_answers() -> None:
     async with FakeService(limits=Limits(results=7)) as service, a_client(service) as client:
         service.fail("hello", Fault(status=503), Fault(cut="before"), Fault(status=500))
         handshake = Handshake(client, HELLO, on_limits=limits.append)
-        assert await handshake.first_hello(Backoff(QUICK), until=asyncio.Event())
+        assert await handshake.first_hello(Backoff(QUICK, client.outage), until=asyncio.Event())
     assert [limit.results for limit in limits] == [7]
     assert service.hellos == [HELLO]
 
@@ -39,7 +39,7 @@ async def test_a_refusal_ends_the_tries(status: int, error: type[Exception]) -> 
         service.fail_always("hello", Fault(status=status))
         handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
         with pytest.raises(error):
-            await handshake.first_hello(Backoff(QUICK), until=asyncio.Event())
+            await handshake.first_hello(Backoff(QUICK, client.outage), until=asyncio.Event())
     assert service.calls("hello") == 1
 
 
@@ -48,7 +48,9 @@ async def test_an_agent_that_is_told_to_stop_says_hello_no_more() -> None:
     async with FakeService() as service, a_client(service) as client:
         service.fail_always("hello", Fault(status=503))
         handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
-        trying = asyncio.create_task(handshake.first_hello(Backoff(QUICK), until=stop))
+        trying = asyncio.create_task(
+            handshake.first_hello(Backoff(QUICK, client.outage), until=stop)
+        )
         await service.until(lambda: service.calls("hello") > 1)
         stop.set()
         assert await trying is False
@@ -59,7 +61,9 @@ async def test_an_agent_that_is_told_to_stop_waits_for_no_answer() -> None:
     async with FakeService() as service, a_client(service) as client:
         service.fail_always("hello", Fault(delay_s=600))
         handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
-        trying = asyncio.create_task(handshake.first_hello(Backoff(QUICK), until=stop))
+        trying = asyncio.create_task(
+            handshake.first_hello(Backoff(QUICK, client.outage), until=stop)
+        )
         await service.until(lambda: service.calls("hello") == 1)
         stop.set()
         assert await asyncio.wait_for(trying, LONG_S) is False

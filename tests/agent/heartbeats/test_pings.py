@@ -7,8 +7,10 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from agent.api_client.errors import RequestRefusedError, ServiceAwayError, ServiceError
+from agent.api_client.outage import Outage
 from agent.api_client.retry import Pace
 from agent.heartbeats.pings import (
     HEADER_LIMIT,
@@ -18,11 +20,12 @@ from agent.heartbeats.pings import (
     PingRelay,
     open_store,
 )
-from agent.heartbeats.store import PingClock, PingsInMemory, StoredPing
+from agent.heartbeats.store import PingClock, PingsInMemory, PingsOnDisk, StoredPing
 from agent.telemetry.http_server import PortUnavailableError
 from agent.telemetry.logs import Redactor
 from contract.agent_api import Ping, Pings
 from redaction.policy import HIDDEN as MASK
+from tests.builders.agents import until
 
 
 class Sink:
@@ -31,6 +34,7 @@ class Sink:
     def __init__(self) -> None:
         self.batches: list[tuple[Ping, ...]] = []
         self.problem: ServiceError | None = None
+        self.outage = Outage()
         self.asked = 0
         self.asked_twice = asyncio.Event()
         self.got = asyncio.Event()
@@ -57,9 +61,15 @@ class Uptime:
         return self.s
 
 
-class FullDisk(PingsInMemory):
+class Disk(PingsOnDisk):
+    """A disk that may be full."""
+
+    is_full = True
+
     def put(self, ping: StoredPing) -> None:
-        raise OSError(28, "No space left on device")
+        if self.is_full:
+            raise OSError(28, "No space left on device")
+        super().put(ping)
 
 
 @pytest.fixture
@@ -267,11 +277,47 @@ async def test_pings_that_are_too_old_are_dropped_and_counted(
     assert (sink.tokens, relay.dropped) == (["new"], 1)
 
 
-async def test_a_full_disk_loses_no_ping(sink: Sink, clock: PingClock) -> None:
-    relay = PingRelay(sink, FullDisk(), clock=clock, max_age_s=86400)
+async def test_a_full_disk_loses_no_ping(sink: Sink, clock: PingClock, tmp_path: Path) -> None:
+    relay = PingRelay(sink, Disk(tmp_path), clock=clock, max_age_s=86400)
     relay.take(ping("a"))
     await relay.flush()
     assert sink.tokens == ["a"]
+
+
+async def test_pings_that_a_full_disk_left_in_memory_return_to_it_while_the_service_is_away(
+    sink: Sink, clock: PingClock, tmp_path: Path
+) -> None:
+    disk = Disk(tmp_path)
+    quick = Pace(first_s=0.01, cap_s=0.01)
+    relay = PingRelay(sink, disk, clock=clock, max_age_s=86400, pace=quick)
+    sink.problem = ServiceAwayError("away")
+    with capture_logs() as logs:
+        for token in "abc":
+            relay.take(ping(token))
+        task = asyncio.create_task(relay.run(), name="relay")
+        await sink.asked_twice.wait()
+        disk.is_full = False
+        await until(lambda: [one.token for one in disk.waiting()] == ["a", "b", "c"])
+        task.cancel()
+        relay.close()
+    assert [line["event"] for line in logs] == ["pings.disk_failed", "pings.disk_works"]
+
+
+async def test_a_stop_puts_pings_on_the_disk_and_names_those_that_are_lost(
+    sink: Sink, clock: PingClock, tmp_path: Path
+) -> None:
+    before = Disk(tmp_path)
+    relay = PingRelay(sink, before, clock=clock, max_age_s=86400)
+    relay.take(ping("a"))
+    before.is_full = False
+    relay.close()
+    after = Disk(tmp_path)
+    assert [one.token for one in after.waiting()] == ["a"]
+    relay = PingRelay(sink, after, clock=clock, max_age_s=86400)
+    relay.take(ping("b"))
+    with capture_logs() as logs:
+        relay.close()
+    assert [(line["event"], line.get("count")) for line in logs] == [("pings.lost", 1)]
 
 
 def test_the_book_knows_the_newest_ping_of_each_token(book: LastPings, uptime: Uptime) -> None:

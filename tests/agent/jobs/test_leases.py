@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent.api_client.errors import ServiceAwayError
+from agent.api_client.outage import Outage
 from agent.jobs.leases import Leases
 from agent.jobs.running import Run
 from contract.agent_api import ReleaseReason, RenewAnswer
@@ -20,6 +21,7 @@ class Renewer:
     """Answers renewals as told, and remembers them."""
 
     def __init__(self) -> None:
+        self.outage = Outage()
         self.asked: list[tuple[Lease, ...]] = []
         self.answer = RenewAnswer()
         self.problem: ServiceAwayError | None = None
@@ -242,3 +244,18 @@ async def test_the_lease_of_a_run_that_is_over_is_kept_until_it_is_let_go() -> N
     it.leases.drop_uploaded(run.job.lease)
     await it.leases.renew_all()
     assert len(it.renewer.asked) == 2
+
+
+async def test_a_renewal_that_failed_is_tried_again_as_soon_as_an_outage_is_over() -> None:
+    it = Bench()
+    it.hold("job-1", lease_s=300)
+    it.now = 100.0
+    it.renewer.problem = ServiceAwayError("away", is_unreachable=True)
+    keeping = asyncio.create_task(it.leases.keep())
+    await until(lambda: it.renewer.asked)
+    it.renewer.problem = None
+    it.renewer.outage.failed("renew", ServiceAwayError("away"))
+    it.renewer.outage.failed("claim", ServiceAwayError("away"))
+    it.renewer.outage.answered("claim")
+    await until(lambda: len(it.renewer.asked) == 2)
+    keeping.cancel()

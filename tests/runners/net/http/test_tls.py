@@ -363,3 +363,20 @@ async def test_the_facts_of_the_last_hop_with_tls_are_kept(
     assert seen.failure is None
     assert seen.tls is not None
     assert seen.tls.verified
+
+
+async def test_what_a_first_handshake_loads_is_loaded_before_its_target_is_asked() -> None:
+    loaded: list[bool] = []
+
+    async def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        roots = engine._roots
+        assert roots is not None
+        loaded.append("subjects" in vars(roots))
+        writer.close()
+
+    async with HttpEngine(EgressRules()) as engine:
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        async with server:
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            assert (await engine.exchange(an_http_request(url), timeout_s=LONG_S)).failure
+    assert loaded == [True]

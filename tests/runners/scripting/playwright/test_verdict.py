@@ -226,6 +226,14 @@ def test_a_process_that_never_began_or_that_the_system_took_is_our_fault() -> No
         failure(BEGAN, exit_code=None, signal=9, had_oom_kills=True)
 
 
+def test_a_script_that_was_killed_from_outside_is_no_failed_check() -> None:
+    with pytest.raises(RunBrokeOffError, match="signal 9"):
+        failure(BEGAN, CLICK, exit_code=None, signal=9, was_killed=True)
+    told = {"fact": "exited", "code": 137}
+    killed = blamed(BEGAN, told, exit_code=None, signal=9, was_killed=True)
+    assert killed.message == "The script ended its own process, with exit code 137."
+
+
 def test_a_script_that_ends_its_process_is_its_own_fault() -> None:
     found = blamed(BEGAN, {"fact": "exited", "code": 3}, exit_code=3)
     assert found.kind is FailureKind.SCRIPT

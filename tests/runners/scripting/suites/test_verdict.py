@@ -6,6 +6,7 @@ import pytest
 
 from contract.evidence import SuiteTest
 from contract.result import FailureKind, LogLine
+from runners.scripting.playwright.verdict import RunBrokeOffError
 from runners.scripting.suites.reporter import SuiteEvents
 from runners.scripting.suites.verdict import MESSAGE_CHARS, describe_last_error, find_failure
 from sandbox.memory import TooLittleMemoryError
@@ -292,3 +293,9 @@ def test_that_a_tests_time_was_up_is_told_before_what_came_of_it() -> None:
     assert said(facts(failed(gone, over)), end).endswith(
         "basket: Error: disposed (a.spec.ts:9:3).\nCall log:"
     )
+
+
+def test_a_suite_that_was_killed_from_outside_is_no_failed_check() -> None:
+    end = an_end(exit_code=None, signal=9, was_killed=True)
+    with pytest.raises(RunBrokeOffError, match="killed from outside while it ran"):
+        find_failure(facts(under_way=(a_test(),)), end, LIMITS, time=TIME, installed_s=0)
