@@ -24,10 +24,6 @@ class ApiKeys:
         )
         database.listen(ApiKeyEnded, self._forget)
 
-    def is_familiar(self, raw_key: str) -> bool:
-        """Whether the key was good when it came the last time."""
-        return _may_be_one(raw_key) and digest_key(raw_key) in self._cache
-
     async def caller(self, raw_key: str) -> Caller | None:
         """Whom the key speaks for. None: it is unknown or ended."""
         return await self._cache.find(digest_key(raw_key)) if _may_be_one(raw_key) else None

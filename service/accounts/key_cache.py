@@ -45,10 +45,6 @@ class KeyCache(Generic[OwnerT]):
         self._known: OrderedDict[bytes, _Known[OwnerT]] = OrderedDict()
         self._endings = 0
 
-    def __contains__(self, digest: bytes) -> bool:
-        """Whether the key was good when it was last used."""
-        return digest in self._known
-
     def get(self, digest: bytes) -> OwnerT | None:
         """Whom the key speaks for. None: the database must be asked."""
         known = self._known.get(digest)

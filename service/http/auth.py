@@ -12,7 +12,7 @@ from service.accounts.model import Caller, Role
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import ForbiddenError, TooManyError, UnauthorizedError
 from service.http.rate_limit import RateClass, class_of, place_of
-from service.http.validation import check_query
+from service.http.validation import check_query, check_repeated
 
 _READING: Final = frozenset({"GET", "HEAD"})
 _bearer = HTTPBearer(auto_error=False, scheme_name="apiKey", description="An API key, `cu_…`.")
@@ -54,13 +54,11 @@ async def _known_caller(
 
 
 async def _authenticate(backend: Backend, connection: HTTPConnection, key: str) -> Caller:
-    place = place_of(connection)
-    if not backend.keys.is_familiar(key):
-        # Unknown keys cost a query, so their number is limited.
-        refuse_early(backend.limits.would_wait_s(RateClass.REFUSED, place))
+    # It is looked up however many others were refused there: a good key that has not come before
+    # would be shut out with them, and a look-up costs no more than to refuse.
     caller = await backend.keys.caller(key)
     if caller is None:
-        refuse_early(backend.limits.wait_s(RateClass.REFUSED, place))
+        refuse_early(backend.limits.wait_s(RateClass.REFUSED, place_of(connection)))
         raise UnauthorizedError
     return caller
 
@@ -94,6 +92,7 @@ async def _caller_of_badge(
 ) -> Caller | None:
     if backend.badges_for_anyone and bearer is None:
         limit_by_address(request, backend)
+        check_repeated(request)
         return None
     known = await _known_caller(request, backend, bearer)
     return _caller(request, backend, known, account, also_account)

@@ -68,6 +68,19 @@ async def test_an_address_that_tries_keys_is_held_back_and_its_neighbours_go_on(
         assert (await api.alice.get("/v1/checks")).status == 200
 
 
+@pytest.mark.parametrize("wrong", ["nonsense", f"cu_{'0' * 43}", f"sv_{'0' * 43}"])
+async def test_a_good_key_that_never_came_before_is_let_in_however_many_were_refused_there(
+    tmp_path: Path, wrong: str
+) -> None:
+    async with serve_public_api(tmp_path, per_minute=2) as api:
+        bob = await api.colleague("Bob")
+        headers = {"authorization": f"Bearer {wrong}"}
+        tried = [(await api.alice.get("/v1/checks", headers=headers)).status for _ in range(3)]
+        assert tried == [401, 401, 429]
+        assert (await bob.get("/v1/checks")).status == 200
+        assert (await bob.post("/v1/snippets", {"name": "a", "script": "1"})).status == 201
+
+
 @pytest.mark.parametrize(
     "sent",
     [
