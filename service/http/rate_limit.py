@@ -85,10 +85,6 @@ class RateLimits:
         """Count one request; 0 when it may go on, else how long to wait before the next try."""
         return self._of[kind].wait_s(name)
 
-    def would_wait_s(self, kind: RateClass, name: str) -> float:
-        """How long the next request would have to wait; counts none."""
-        return self._of[kind].would_wait_s(name)
-
 
 class RateLimit:
     """The limit of one class."""
@@ -96,32 +92,31 @@ class RateLimit:
     def __init__(self, allowance: Allowance, *, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._is_limited = allowance.requests > 0
-        self._in_s = allowance.in_s
-        self._step_s = allowance.in_s / max(allowance.requests, 1)
-        self._free_at_s: OrderedDict[str, float] = OrderedDict()
+        # Whole nanoseconds: sums of floats are sometimes a little too large, which refuses the last
+        # request of an allowance, or the only one.
+        self._in_ns = round(allowance.in_s * _NS_PER_S)
+        self._step_ns = self._in_ns // max(allowance.requests, 1)
+        self._free_at_ns: OrderedDict[str, int] = OrderedDict()
 
     def wait_s(self, name: str) -> float:
         """Count one request; 0 when it may go on, else how long to wait before the next try."""
         if not self._is_limited:
             return 0
-        now_s = self._monotonic()
-        free_at_s = max(self._free_at_s.get(name, now_s), now_s) + self._step_s
-        if free_at_s - now_s > self._in_s:
-            return free_at_s - now_s - self._in_s
-        self._free_at_s[name] = free_at_s
-        self._free_at_s.move_to_end(name)
-        if len(self._free_at_s) > _MOST_NAMES:
-            self._free_at_s.popitem(last=False)
+        now_ns = self._now_ns()
+        free_at_ns = max(self._free_at_ns.get(name, now_ns), now_ns) + self._step_ns
+        if free_at_ns - now_ns > self._in_ns:
+            return (free_at_ns - now_ns - self._in_ns) / _NS_PER_S
+        self._free_at_ns[name] = free_at_ns
+        self._free_at_ns.move_to_end(name)
+        if len(self._free_at_ns) > _MOST_NAMES:
+            self._free_at_ns.popitem(last=False)
         return 0
 
-    def would_wait_s(self, name: str) -> float:
-        """How long the next request would have to wait; counts none."""
-        if not self._is_limited or name not in self._free_at_s:
-            return 0
-        now_s = self._monotonic()
-        return max(max(self._free_at_s[name], now_s) + self._step_s - now_s - self._in_s, 0)
+    def _now_ns(self) -> int:
+        return round(self._monotonic() * _NS_PER_S)
 
 
+_NS_PER_S: Final = 1_000_000_000
 _MOST_LETTERS: Final = 100
 _OF_ONE_PLACE_BITS: Final = 64
 

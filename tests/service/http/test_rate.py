@@ -19,6 +19,17 @@ def test_no_minute_sees_more_than_twice_the_rate(per_minute: int, gaps_s: list[f
         assert sum(start_s <= at_s < start_s + 60 for at_s in passed) <= 2 * per_minute
 
 
+@given(st.integers(1, 700), st.integers(0, 25), st.floats(-60, 60))
+def test_a_whole_allowance_passes_whenever_it_begins(
+    requests: int, power: int, later_s: float
+) -> None:
+    """Floats lose digits where a clock passes a power of two: 60 s later can be more than 60 s."""
+    now_s = abs(2.0**power + later_s)
+    rate = RateLimit(Allowance(requests), monotonic=lambda: now_s)
+    assert [rate.wait_s("alice") for _ in range(requests)] == [0] * requests
+    assert rate.wait_s("alice") > 0
+
+
 def test_a_whole_minutes_worth_may_come_at_once_and_then_drips() -> None:
     now_s = 0.0
     rate = RateLimit(Allowance(6), monotonic=lambda: now_s)
