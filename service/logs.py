@@ -16,7 +16,10 @@ _LEVELS: Final = {
     LogLevel.WARN: logging.WARNING,
     LogLevel.ERROR: logging.ERROR,
 }
-_CHATTY: Final = {"uvicorn": logging.WARNING, "alembic": logging.WARNING}
+_CHATTY: Final = {
+    "uvicorn": logging.ERROR,  # its warnings are about requests, and strangers send those
+    "alembic": logging.WARNING,
+}
 
 
 def configure(level: LogLevel, log_format: LogFormat) -> None:

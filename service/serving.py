@@ -9,7 +9,9 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from http import HTTPStatus
 from types import FrameType
 from typing import Final
@@ -29,7 +31,7 @@ from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
 from service.http.error_responses import error_response
 from service.http.errors import ApiError
-from service.http.performance.single_write import SingleWriteProtocol
+from service.http.server.connections import ConnectionLimits, Connections, LimitedProtocol
 from service.logs import configure
 from service.settings import Settings, read_settings
 
@@ -135,6 +137,8 @@ _BAD_SETTINGS = 2
 _KEEP_ALIVE_S = 75
 """Longer than an agent pauses between two calls, so that it seldom connects anew."""
 _STOP_S = 10
+_OTHER_FILES = 512
+"""Files that may be open besides connections: the database's, uploads, answers from files."""
 _NEW_OBJECTS = 10_000
 """How many new objects start a garbage collection; 256 results make some thousands."""
 
@@ -214,9 +218,11 @@ async def _serve_at(listening: socket.socket, settings: Settings) -> None:
 
 
 def _config(front: StartupGate) -> uvicorn.Config:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    connections = Connections(limits_for(files))
     return uvicorn.Config(
         front,
-        http=SingleWriteProtocol,
+        http=partial(LimitedProtocol, connections=connections),  # type: ignore[arg-type]
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -225,6 +231,13 @@ def _config(front: StartupGate) -> uvicorn.Config:
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_STOP_S,
     )
+
+
+def limits_for(files: int) -> ConnectionLimits:
+    """The limits where so many files may be open, some of which are no connections."""
+    usual = ConnectionLimits()
+    left = max(files - _OTHER_FILES, files // 2)
+    return replace(usual, connections=min(usual.connections, left))
 
 
 def _freeze_garbage_collector() -> None:
@@ -274,6 +287,7 @@ def _show(secrets: FirstSecrets, settings: Settings) -> None:
 
 _WAITING: Final = 2048
 """Connections that may wait to be taken; a restart meets all agents at once."""
+_UNACKNOWLEDGED_MS: Final = 60_000
 _PORT: Final = {
     errno.EADDRINUSE: "another program listens there; use a free port, or 0 for any",
     errno.EACCES: "this user may not listen there; use 1024 or above",
@@ -305,6 +319,8 @@ def _prompt(listening: socket.socket) -> socket.socket:
     """Its connections, which take it over, send an answer's end without waiting 40 ms for an ACK.
 
     asyncio does so by itself for sockets that name their protocol, and this one does not.
+    The kernel gives up a connection whose other end takes nothing for a minute, as if unplugged.
     """
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNACKNOWLEDGED_MS)
     return listening

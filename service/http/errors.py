@@ -91,6 +91,12 @@ class SlowBodyError(ApiError):
     status = HTTPStatus.REQUEST_TIMEOUT
 
 
+class SlowHeadError(ApiError):
+    """408: the head of the request did not arrive in time."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+
+
 class ConflictError(ApiError):
     """409: it fits, but not together with what is there."""
 
@@ -125,6 +131,12 @@ class TooManyError(ApiError):
     """429: wait, then go on."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
+
+
+class LargeHeadError(ApiError):
+    """431: the head of the request is longer than the service reads."""
+
+    status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 
 
 class UnreadableError(ApiError):

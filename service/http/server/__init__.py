@@ -1,0 +1,1 @@
+"""How connections are served: between the socket and the application."""
