@@ -25,6 +25,7 @@ _POLICY: Final = (
 )
 _HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": _POLICY,
+    "x-frame-options": "DENY",  # for browsers that do not know frame-ancestors
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",

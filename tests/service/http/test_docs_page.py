@@ -50,6 +50,7 @@ async def test_the_page_runs_no_inline_script_and_stands_in_no_frame(alice: ApiU
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["connect-src"] == "'self'"
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert page.headers["x-frame-options"] == "DENY"
 
 
 async def test_a_browser_keeps_the_viewer_and_asks_again_for_the_page(alice: ApiUser) -> None:
