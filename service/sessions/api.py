@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Body, Depends, Path, Query
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
@@ -30,6 +31,9 @@ MAX_TAGS: Final = 20
 """Every check is held against every group, and meanwhile nobody else writes."""
 MAX_CHECK_IDS: Final = 10_000
 
+Omitted = SkipJsonSchema[None]
+"""What a field is that was left out; null is refused."""
+OMITTED: Final[Any] = Field(None, json_schema_extra=lambda schema: schema.pop("default"))
 TagGroup = Annotated[list[Text], Field(max_length=MAX_TAGS)]
 
 
@@ -54,11 +58,19 @@ class TargetWrite(_Closed):
     An unknown field is refused: a selector that is passed over would run every check.
     """
 
-    match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | None = None
+    match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | Omitted = OMITTED
     """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there.
-    A group without tags, and a `!` without one, match none. Null: whatever the tags."""
-    check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | None = None
-    """Any of these checks. Null: whichever the check."""
+    A group without tags, and a `!` without one, match none. Left out: whatever the tags."""
+    check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | Omitted = OMITTED
+    """Any of these checks. Left out: whichever the check."""
+
+    @field_validator("match_tags", "check_id", mode="before")
+    @classmethod
+    def _is_no_null(cls, value: Any) -> Any:
+        """A list that its sender could not fill must not run every check."""
+        if value is None:
+            raise field_error("", "is null; use an array, or omit it")
+        return value
 
 
 class TriggerWrite(_Closed):

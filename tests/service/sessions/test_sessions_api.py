@@ -82,7 +82,6 @@ async def test_a_target_chooses_checks(alice: ApiUser) -> None:
 
     assert await triggered(alice, None) == ["A", "B"]
     assert await triggered(alice, {}) == ["A", "B"]
-    assert await triggered(alice, {"matchTags": None, "checkId": None}) == ["A", "B"]
     assert await triggered(alice, {"checkId": []}) == []
     assert await triggered(alice, {"matchTags": []}) == []
     assert await triggered(alice, {"matchTags": [[]]}) == []
@@ -94,6 +93,14 @@ async def test_a_target_chooses_checks(alice: ApiUser) -> None:
     assert await triggered(alice, {"checkId": [b["id"]]}) == ["B"]
     assert await triggered(alice, {"checkId": [a["id"]], "matchTags": [["!web"]]}) == []
     assert await triggered(alice, {"checkId": ["nope"]}) == []
+
+
+@pytest.mark.parametrize("selector", ["checkId", "matchTags"])
+async def test_a_selector_that_is_null_runs_no_check_at_all(alice: ApiUser, selector: str) -> None:
+    await a_check(alice)
+    asked = await alice.post("/v1/check-sessions/trigger", {"target": {selector: None}})
+    assert asked.status == 400
+    assert asked.body["message"] == f'"target.{selector}" is null; use an array, or omit it.'
 
 
 async def test_ids_that_led_to_no_session_are_told(alice: ApiUser) -> None:
