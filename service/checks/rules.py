@@ -112,7 +112,30 @@ def heartbeat_problem(period_s: float, grace_s: float) -> tuple[str, str] | None
 
 
 def _format_seconds(length_s: float) -> str:
-    return f"{length_s:.15g} seconds"
+    return f"{length_s:.15g} seconds" if math.isfinite(length_s) else "more than 1e+308 seconds"
+
+
+THRESHOLDS: Final = {
+    "degradedResponseTime": "maxResponseTime",
+    "degradedPacketLossThreshold": "maxPacketLossThreshold",
+}
+"""Above the first one a result is degraded, above the second one it fails."""
+_SENT_FOR_NOTHING: Final = frozenset({15_000})
+"""What Terraform sends as `degradedResponseTime` where its user wrote none."""
+
+
+def thresholds_problem(sent: Mapping[str, object], defaults: Mapping[str, object]) -> Wrong | None:
+    """The threshold that no result could be above without failing. None: there is none.
+
+    `sent`: fields that were sent. A default is no mistake: clients send back what they read.
+    """
+    for name, above in THRESHOLDS.items():
+        degraded, failed = sent.get(name), sent.get(above)
+        if not isinstance(degraded, int | float) or not isinstance(failed, int | float):
+            continue
+        if degraded > failed and degraded not in {defaults.get(name), *_SENT_FOR_NOTHING}:
+            return name, f"is {degraded:g}, more than {above}; use at most {failed:g}"
+    return None
 
 
 _LENGTH: Final = ".length"

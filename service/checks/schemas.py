@@ -39,6 +39,7 @@ from service.checks.rules import (
     NO_VARIABLES,
     SCRIPT_DECIDES,
     offset_problem,
+    thresholds_problem,
     unsupported_problem,
 )
 from service.http.schema import JsonNumber, RequestModel, ResponseModel, Text, field_error
@@ -100,6 +101,15 @@ class CheckWrite(RequestModel):
     def _offset_fits(self) -> "CheckWrite":
         if problem := offset_problem(self.frequency, self.frequency_offset):
             raise field_error("frequencyOffset", problem)
+        return self
+
+    @model_validator(mode="after")
+    def _thresholds_fit(self) -> "CheckWrite":
+        fields = type(self).model_fields
+        sent = {fields[one].alias or one: getattr(self, one) for one in self.model_fields_set}
+        defaults = {info.alias or one: info.default for one, info in fields.items()}
+        if found := thresholds_problem(sent, defaults):
+            raise field_error(*found)
         return self
 
     def hold_runtime(self) -> None:

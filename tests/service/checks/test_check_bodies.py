@@ -55,6 +55,16 @@ def problems_of_body(kind: str, body: dict[str, Any]) -> tuple[Problem, ...]:
         ("url", check_body("url", maxResponseTime=30_001), ["maxResponseTime"]),
         ("url", check_body("url", maxResponseTime=False), ["maxResponseTime"]),
         ("url", check_body("url", degradedResponseTime=-1), ["degradedResponseTime"]),
+        (
+            "url",
+            check_body("url", degradedResponseTime=9000, maxResponseTime=8000),
+            ["degradedResponseTime"],
+        ),
+        (
+            "icmp",
+            check_body("icmp", degradedPacketLossThreshold=30, maxPacketLossThreshold=20),
+            ["degradedPacketLossThreshold"],
+        ),
         ("url", check_body("url", groupOrder=-1), ["groupOrder"]),
         ("url", check_body("url", groupId="12"), ["groupId"]),
         ("url", check_body("url", runtimeId="1999.01"), ["runtimeId"]),
@@ -230,3 +240,34 @@ def test_what_is_judged_piece_by_piece_has_an_end(
 ) -> None:
     assert problems_of_body("api", {**check_body("api"), **most}) == ()
     assert [one.path for one in problems_of_body("api", {**check_body("api"), **one_more})] == [key]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"maxResponseTime": 1000},
+        {"degradedResponseTime": 5000, "maxResponseTime": 1000},
+        {"degradedResponseTime": 15_000, "maxResponseTime": 10_000},
+        {"degradedResponseTime": 9000, "maxResponseTime": None},
+        {"degradedResponseTime": 9000, "maxResponseTime": 9000},
+        {"degradedResponseTime": 25_000},
+    ],
+    ids=["left out", "sent back", "sent by Terraform", "no limit", "equal", "limit left out"],
+)
+def test_a_threshold_that_nobody_chose_fits_whatever_the_limit(fields: dict[str, Any]) -> None:
+    assert problems_of_body("api", check_body("api", **fields)) == ()
+
+
+def test_a_threshold_above_the_limit_is_told_with_the_limit() -> None:
+    body = check_body("api", degradedResponseTime=9000, maxResponseTime=8000)
+    [found] = problems_of_body("api", body)
+    assert found.sentence == (
+        '"degradedResponseTime" is 9000, more than maxResponseTime; use at most 8000.'
+    )
+
+
+@pytest.mark.parametrize("field", ["period", "grace"])
+def test_a_time_that_no_number_of_seconds_holds_is_told_in_words(field: str) -> None:
+    pings = {"period": 1, "periodUnit": "days", "grace": 1, "graceUnit": "days", field: 1.7e308}
+    [found] = problems_of_body("heartbeat", check_body("heartbeat", heartbeat=pings))
+    assert f'"heartbeat.{field}" comes to more than 1e+308 seconds; use' in found.sentence
