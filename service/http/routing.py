@@ -18,6 +18,7 @@ from service.http.auth import limit_by_address
 from service.http.errors import phrase
 from service.http.performance.lazy_routes import LazyRoute
 from service.http.schema import NO_NUL
+from service.http.validation import check_repeated
 
 SCHEMA_REF: Final = "#/components/schemas/{model}"
 """Where OpenAPI keeps the models that operations refer to."""
@@ -87,6 +88,6 @@ def open_operations(tag: str, *, prefix: str = "") -> APIRouter:
         prefix=prefix,
         tags=[tag],
         responses=refusals(429, 500),
-        dependencies=[Depends(limit_by_address)],
+        dependencies=[Depends(limit_by_address), Depends(check_repeated)],
         generate_unique_id_function=operation_id,
     )

@@ -1,10 +1,11 @@
 """What is wrong with a request, as sentences that say how to fix it."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, get_origin
 
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -213,6 +214,100 @@ _ANSWERED: Final = frozenset(
     {"id", "checkType", "created_at", "updated_at", "alertChannels", "pingUrl"}
 )
 """Fields of responses that clients send back."""
+_OF_OTHER_TYPES: Final = frozenset(
+    [
+        "agentRuntime",
+        "aiAutoRepairEnabled",
+        "alertChannelSubscriptions",
+        "alertPolicyId",
+        "alertSettings",
+        "apiCheckDefaults",
+        "assertions",
+        "authScheme",
+        "basicAuth",
+        "body",
+        "bodyType",
+        "browserCheckDefaults",
+        "browsers",
+        "cacheHash",
+        "codeBundlePath",
+        "concurrency",
+        "customDomain",
+        "data",
+        "degradedPacketLossThreshold",
+        "degradedResponseTime",
+        "deletedAt",
+        "dependencies",
+        "doubleCheck",
+        "engine",
+        "engineVersion",
+        "environmentVariables",
+        "environments",
+        "followRedirects",
+        "frequency",
+        "frequencyOffset",
+        "groupId",
+        "groupOrder",
+        "headers",
+        "heartbeat",
+        "hostname",
+        "include",
+        "installCommand",
+        "intent",
+        "ipFamily",
+        "isPreview",
+        "localSetupScript",
+        "localTearDownScript",
+        "logicalId",
+        "maxPacketLossThreshold",
+        "maxResponseTime",
+        "member",
+        "muteUntil",
+        "nameServer",
+        "physicalId",
+        "pingCount",
+        "pingToken",
+        "playwrightConfig",
+        "playwrightVersion",
+        "port",
+        "privateLocations",
+        "projectId",
+        "prompt",
+        "protocol",
+        "pwProjects",
+        "pwTags",
+        "query",
+        "queryParameters",
+        "recordType",
+        "refreshCache",
+        "repoUrl",
+        "request",
+        "retryStrategy",
+        "runParallel",
+        "runtimeId",
+        "script",
+        "scriptPath",
+        "serverName",
+        "setupScript",
+        "setupSnippetId",
+        "shouldFail",
+        "skipSSL",
+        "snapshots",
+        "sourceFile",
+        "sslCheckDomain",
+        "sslChecksEnabled",
+        "sslExpiry",
+        "tearDownScript",
+        "tearDownSnippetId",
+        "testCommand",
+        "traceId",
+        "triggerIncident",
+        "useGlobalAlertSettings",
+        "v",
+        "workingDir",
+    ]
+)
+"""Fields that the established service has for other types, or in later versions: no misspelling."""
 Ignored = tuple[str, tuple[str, ...]]
 """The path of an ignored field, and the fields that are known there."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,100}")
@@ -227,7 +322,8 @@ def ignored_header(body: object, read: BaseModel) -> dict[str, str]:
 
 
 def _with_near(path: str, known: tuple[str, ...]) -> str:
-    meant = suggest_name(path.rpartition(".")[2], known)
+    name = path.rpartition(".")[2]
+    meant = None if name in _OF_OTHER_TYPES else suggest_name(name, known)
     return f"{path} ({meant}?)" if meant else path
 
 
@@ -264,10 +360,12 @@ def check_query(request: Request) -> None:
         InvalidError: a parameter is nearly one that the operation has, or does what another one
             does here.
     """
+    check_repeated(request)
     route = request.scope.get("route")
     if not request.url.query or not isinstance(route, APIRoute):
         return
-    names, known = request.query_params.keys(), set(_known(route.dependant))
+    names = request.query_params.keys()
+    known = {name for name, _ in _parameters(route.dependant)}
     if found := find_typo(names, known) or _other_way(names, known):
         name, meant = found
         raise InvalidError(
@@ -282,7 +380,27 @@ def _other_way(names: Iterable[str], known: Collection[str]) -> tuple[str, str] 
     return next((pair for pair in pairs if pair[0] not in known and pair[1] in known), None)
 
 
-def _known(dependant: Dependant) -> Iterator[str]:
-    yield from (one.alias for one in dependant.query_params)
+def check_repeated(request: Request) -> None:
+    """Refuse a parameter that is there twice and is no list: one of its values would be ignored.
+
+    Raises:
+        InvalidError: it is there twice.
+    """
+    route = request.scope.get("route")
+    if not request.url.query or not isinstance(route, APIRoute):
+        return
+    single = {name for name, is_list in _parameters(route.dependant) if not is_list}
+    counts = Counter(name for name, _ in request.query_params.multi_items() if name in single)
+    for name, count in counts.items():
+        if count > 1:
+            raise InvalidError(
+                f'"{name}" is given {count} times; send it once.', keys=(name,), source="query"
+            )
+
+
+def _parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    """The names of the query parameters of an operation, and whether each is a list."""
+    for one in dependant.query_params:
+        yield one.alias, get_origin(one.field_info.annotation) is list
     for part in dependant.dependencies:
-        yield from _known(part)
+        yield from _parameters(part)

@@ -33,6 +33,20 @@ async def test_fields_of_other_types_and_versions_are_passed_over(
     assert answer.status == 201, answer.body
 
 
+@pytest.mark.parametrize("kind", LEAST)
+async def test_a_field_of_another_type_or_version_is_named_without_a_guess(
+    alice: ApiUser, kind: str
+) -> None:
+    body = check_body(kind)
+    known = (await alice.post(f"/v1/checks/{kind}", body)).body
+    others = sorted({*OF_OTHERS, "intent", "aiAutoRepairEnabled"} - known.keys())
+    for few in (others[at : at + 15] for at in range(0, len(others), 15)):
+        answer = await alice.post(f"/v1/checks/{kind}", {**body, **dict.fromkeys(few)})
+        assert answer.status == 201, answer.body
+        named = answer.headers.get("x-ignored-fields", "")
+        assert [one for one in named.split(", ") if "(" in one] == []
+
+
 @pytest.mark.parametrize(
     ("slip", "meant", "path"),
     [
@@ -124,3 +138,23 @@ async def test_many_thousand_unknown_fields_cost_little(alice: ApiUser) -> None:
     before = time.process_time()
     assert (await alice.post("/v1/checks/api", {**check_body("api"), **many})).status == 201
     assert time.process_time() - before < 15.0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/checks?limit=1&limit=2",
+        "/v1/checks?page=1&limit=5&page=2",
+        "/v1/check-results/x?resultType=FINAL&resultType=ALL",
+        "/checks/x/trigger/y?runLocation=a&runLocation=b",
+    ],
+)
+async def test_a_parameter_that_is_given_twice_is_refused(alice: ApiUser, path: str) -> None:
+    answer = await alice.get(path)
+    [name] = answer.body["validation"]["keys"]
+    assert answer.status == 400
+    assert answer.body["message"] == f'"{name}" is given 2 times; send it once.'
+
+
+async def test_lists_and_parameters_of_others_may_be_given_twice(alice: ApiUser) -> None:
+    assert (await alice.get("/v1/checks?tag=a&tag=b&later=1&later=2")).status == 200
