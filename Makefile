@@ -85,6 +85,9 @@ bench-scrub: .venv/.ready ## Measure how fast secrets are redacted
 bench-account: .venv/.ready ## Measure lists, statuses, triggers and ticks of an account with 10,000 checks
 	@$(BIN)/python bench/account.py $(ARGS)
 
+bench-attack: .venv/.ready ## Measure how fast the service answers while strangers attack its port
+	@$(BIN)/python bench/attack.py $(ARGS)
+
 bench-start: .venv/.ready ## Measure CPU time and memory of a start of the service
 	@$(BIN)/python bench/start.py $(ARGS)
 
