@@ -10,8 +10,8 @@ from contract.checks import CheckSpec, CheckType, Lane, check_type, lane
 from runners.scripting.playwright.verdict import BrowserDidNotStartError
 
 IN_A_ROW: Final = 2
-"""So many runs of a type break without one that ends between them, and the type is withdrawn: a
-single one may have met a moment."""
+"""How many runs of a type may break with none between them that ends; then the type is withdrawn. A
+single one may have met a passing fault."""
 _WAITING: Final = 64
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Final
 
 import structlog
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from service.http.error_responses import error_response
 from service.http.errors import ApiError, LargeHeadError, SlowHeadError
@@ -100,7 +100,7 @@ class LimitedProtocol(SingleWriteProtocol):
             self._refuse(self._too_large())
         elif self._in_head:
             self._await_rest_of_head()
-        elif self._head_timer is None and self.cycle and self.cycle.response_complete:
+        elif self._head_timer is None and self._has_answered():
             self._await_head()  # uvicorn stopped its timer for what may be no request at all
 
     def on_message_begin(self) -> None:
@@ -177,9 +177,18 @@ class LimitedProtocol(SingleWriteProtocol):
         else:
             self.give_way()
 
+    def _has_answered(self) -> bool:
+        """Whether there was a request, and its answer is complete."""
+        cycle = self._cycle()
+        return cycle is not None and cycle.response_complete
+
+    def _cycle(self) -> RequestResponseCycle | None:
+        """The last request with its answer. None: there was none, whatever uvicorn declares."""
+        return self.cycle
+
     def _has_too_many_fields(self) -> bool:
         """Whether the head has, as far as it is there, together with the fields after a body."""
-        return self.headers is not None and len(self.headers) > self._limits.head_fields
+        return len(self.headers or ()) > self._limits.head_fields
 
     def _too_large(self) -> ApiError:
         limits = self._limits
@@ -191,7 +200,7 @@ class LimitedProtocol(SingleWriteProtocol):
 
     def _refuse(self, refusal: ApiError) -> None:
         """Answer before the application sees the request, and close."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self._cycle() is None or self._has_answered():
             answer = error_response(refusal)
             fields = [
                 *self.server_state.default_headers,

@@ -20,6 +20,7 @@ class Vitals:
 
     def __init__(self) -> None:
         self.reason: str | None = None
+        self.missing: tuple[str, ...] = ()
         self.overdue_s = 0.0
         self.now = 1000.0
 
