@@ -11,8 +11,8 @@ import structlog
 from agent.api_client.errors import ServiceAwayError
 
 _IN_A_ROW: Final = 2
-"""How many failures without a success between them are an outage, whose end wakes every wait. A call
-that alone fails among others that succeed keeps to its own waits."""
+"""How many failures without a success between them are an outage, whose end wakes every wait. A
+call that alone fails among others that succeed keeps to its own waits."""
 
 log = structlog.get_logger(__name__)
 
