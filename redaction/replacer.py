@@ -43,6 +43,7 @@ class SecretPattern:
         longest = max(map(len, secrets), default=0)
         self._chars = frozenset("".join(secrets).encode("utf-8", "surrogatepass"))
         self._usual = tuple(form for secret in secrets for form in usual_forms(secret))
+        self._has_lines = any("\n" in secret for secret in secrets)
         self._matcher = SecretMatcher(secrets, typed=typed, hint=hint)
         self._is_long = longest > MIXED_LIMIT_CHARS
         self.overlap_bytes = max(OVERLAP_BYTES, 4 * longest)
@@ -91,6 +92,27 @@ class SecretPattern:
             total, carried, at = total + hidden.replacements, hidden.carried, at + BLOCK_BYTES
         last = self.hide_block(text[at:], limit=len(text) - at, carried=carried, shown=shown)
         return b"".join((*clean, last.text)), total + last.replacements
+
+    def hide_in_lines(self, lines: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+        """Hide secrets of several lines that lie across these lines of one printed text."""
+        if not self._has_lines:
+            return lines, 0
+        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+        spans = self._matcher.find(b"\n".join(encoded))
+        start, count = 0, 0
+        clean = []
+        for given, line in zip(lines, encoded, strict=True):
+            end = start + len(line)
+            across = [one for one in spans if one.start < end and one.end > start]
+            across = [one for one in across if one.start < start or one.end > end]
+            inner = [
+                Span(max(one.start, start) - start, min(one.end, end) - start, Kind.TEXT)
+                for one in across
+            ]
+            hidden = _replace(line, inner, limit=len(line), carried=0, shown=None)
+            clean.append(hidden.text.decode("utf-8", "replace") if inner else given)
+            start, count = end + 1, count + hidden.replacements
+        return (tuple(clean), count) if count else (lines, 0)
 
     def hide_spans(self, text: bytes, spans: list[Span]) -> tuple[bytes, int]:
         """Hide the secrets that were found at these spans."""

@@ -3,12 +3,14 @@
 import base64
 from typing import NamedTuple
 
-from redaction import decoders, encodings, forms
+from redaction import decoders, encodings, forms, policy
 
 REGISTRIES = {
     "plain ways": (encodings, "PLAIN_SPELLINGS"),
     "escapes": (encodings, "ESCAPES"),
     "quotes": (encodings, "QUOTINGS"),
+    "between lines": (encodings, "LINE_BREAKS"),
+    "parts": (policy, "PARTS"),
     "cuts": (forms, "CUTS"),
     "codings": (forms, "CODINGS"),
     "undoings": (decoders, "DECODERS"),
@@ -45,7 +47,6 @@ CASES: dict[str, dict[str, Case]] = {
         "hexadecimal entity": Case("hunt<er", b"hunt&#x3C;er"),
         "named entity": Case("hunt<er", b"hunt&lt;er"),
         "spaces": Case("hunt er", b"hunt+er"),
-        "line ends": Case("hunt\ner", b"hunt\r\ner"),
     },
     "escapes": {
         "unicode escape": Case("hunt<er", rb"hunt\u003cer"),
@@ -59,6 +60,16 @@ CASES: dict[str, dict[str, Case]] = {
     "quotes": {
         "doubled": Case('hunt"er', b'hunt""er'),
         "broken off": Case("hunt'er", rb"hunt'\''er"),
+    },
+    "between lines": {
+        "white space": Case("abc\n123\nxyz", b"abc\r\n  123\txyz"),
+        "signs of a difference": Case("abc\n123\nxyz", b"- abc\n- 123\n+ xyz"),
+        "signs of a list": Case("abc\n123\nxyz", b"'abc',\n'123', 'xyz'"),
+    },
+    "parts": {
+        "lines": Case("hunter-two\nab", b"hunter-two"),
+        "values in JSON": Case('{"a":{"b":["hunter-two"]}}', b"hunter-two"),
+        "values in YAML or KEY=value": Case("a: 1\nb: 'hunter-two' # c", b"hunter-two"),
     },
     "cuts": {
         "decoded once more": Case("hunt%2Fer+two", b"hunt/er two"),
