@@ -53,6 +53,9 @@ _WORDS: Final = "\0".join(sorted(FORMAT_WORDS))
 """Words that are never hidden, nor are parts of them, joined for one substring search."""
 FEWEST_SIGNS: Final = 4
 """How many different signs a secret without letters has at least: JSON is full of quotes."""
+CHUNKED_FROM_CHARS: Final = 8192
+"""Longer values of one line are searched for in chunks, so that every form of theirs is found."""
+CHUNK_CHARS: Final = 4096
 MOST_SHORT_LINES: Final = 256
 """How many lines a secret has at most if its short lines are secret by themselves."""
 LINE_CHARS: Final = 16
@@ -215,7 +218,8 @@ def _pieces(secret: str) -> Iterator[str]:
     """The secret without white space around it, its lines and the values in it, and theirs."""
     secret = secret.strip()
     yield secret
-    if "\n" not in secret and secret[:1] not in ("{", "["):
+    is_plain = "\n" not in secret and secret[:1] not in ("{", "[")
+    if is_plain and len(secret) <= CHUNKED_FROM_CHARS:
         return
     for piece in dict.fromkeys(piece for part in PARTS for piece in part.read(secret)):
         if piece != secret:
@@ -279,6 +283,12 @@ def _texts_in(value: Any) -> Iterator[str]:
             return
 
 
+def _chunks(secret: str) -> Iterator[str]:
+    if len(secret) > CHUNKED_FROM_CHARS and "\n" not in secret:
+        last = len(secret) - CHUNK_CHARS
+        yield from (secret[at : at + CHUNK_CHARS] for at in (*range(0, last, CHUNK_CHARS), last))
+
+
 class SecretPart(NamedTuple):
     """A way in which parts of a secret are secret by themselves."""
 
@@ -290,6 +300,7 @@ PARTS: tuple[SecretPart, ...] = (
     SecretPart("lines", _lines),
     SecretPart("values in JSON", _json_values),
     SecretPart("values in YAML or KEY=value", _assigned_values),
+    SecretPart("chunks of long values", _chunks),
 )
 
 

@@ -1,12 +1,13 @@
 """Replaces secrets in texts and in streams of bytes."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from redaction.decoders import Kind
-from redaction.forms import MIXED_LIMIT_CHARS, usual_forms
+from redaction.forms import MIXED_LIMIT_CHARS, cut_forms
 from redaction.matcher import MatchResult, SecretMatcher, Span, make_replacement, merge_spans
-from redaction.policy import HIDDEN, SHORTEST_CHARS
+from redaction.policy import HIDDEN
 
 BLOCK_BYTES: Final = 1 << 20
 """How many bytes are searched at a time."""
@@ -42,7 +43,7 @@ class SecretPattern:
         secrets = tuple(secrets)
         longest = max(map(len, secrets), default=0)
         self._chars = frozenset("".join(secrets).encode("utf-8", "surrogatepass"))
-        self._usual = tuple(form for secret in secrets for form in usual_forms(secret))
+        self._secrets = secrets
         self._has_lines = any("\n" in secret for secret in secrets)
         self._matcher = SecretMatcher(secrets, typed=typed, hint=hint)
         self._is_long = longest > MIXED_LIMIT_CHARS
@@ -51,7 +52,7 @@ class SecretPattern:
     @property
     def size_chars(self) -> int:
         """The size of all expressions, a measure of their memory."""
-        return self._matcher.size_chars + sum(map(len, self._usual))
+        return self._matcher.size_chars + sum(map(len, self._secrets))
 
     def may_be_in(self, encoded: bytes) -> bool:
         """Whether a text encoded as JSON may have a secret."""
@@ -152,11 +153,21 @@ class SecretPattern:
 
     def hide_cut_secret(self, text: str) -> str:
         """Hide the prefix of a secret that the text was cut in."""
-        for form in self._usual:
-            for size in range(min(len(form) - 1, len(text)), SHORTEST_CHARS - 1, -1):
-                if text.endswith(form[:size]):
-                    return text[:-size] + HIDDEN
-        return text
+        starts = (_find_cut(text, *form) for form in self._cut_forms)
+        start = min((start for start in starts if start >= 0), default=-1)
+        return text if start < 0 else text[:start] + HIDDEN
+
+    @cached_property
+    def _cut_forms(self) -> tuple[tuple[str, int], ...]:
+        return tuple(form for secret in self._secrets for form in cut_forms(secret))
+
+
+def _find_cut(text: str, form: str, least: int) -> int:
+    """Where the text ends with a beginning of the form. -1: it does not."""
+    start = text.find(form[:least], max(0, len(text) - len(form)))
+    while start >= 0 and not form.startswith(text[start:]):
+        start = text.find(form[:least], start + 1)
+    return start
 
 
 def _replace(
