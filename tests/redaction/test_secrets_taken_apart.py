@@ -1,4 +1,4 @@
-"""What others make of a secret when they cut, list or throw it is hidden, and results keep the rest."""
+"""Secrets that others cut, list or throw are hidden, and results keep the rest."""
 
 import base64
 import html
