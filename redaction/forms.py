@@ -356,7 +356,7 @@ def _split_at_colon(secret: str) -> Iterator[str]:
 
 
 def _first_of_many(secret: str) -> Iterator[str]:
-    """As much as Node prints of a buffer and of a list."""
+    """Node prints 50 bytes of a buffer and 100 items of a list."""
     encoded = secret.encode("utf-8", "surrogatepass")
     for size in (50, 100):
         if len(encoded) > size:
