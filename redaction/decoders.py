@@ -375,9 +375,10 @@ _QUOTE: Final = rf"{BACKSLASH}*['\"]"
 _BREAK: Final = rf"(?:[ \t\r\n]|{BACKSLASHES}[nrt])*"
 LIST_SIGN: Final = (
     rf"(?:{_QUOTE}(?:[^\\'\"\x00-\x1f\x80-\xff]|[\xc2-\xf4][\x80-\xbf]+){_QUOTE},{_BREAK}){{3}}"
-    rf"|(?:(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]),{_BREAK}){{5}}"
+    rf"|\[{_BREAK}(?:[0-9]{{1,3}},{_BREAK}){{5}}"
 )
-"""Single characters in quotes, or printable bytes, as lists have them."""
+"""Single characters in quotes, or the first bytes of a list: numbers alone are everywhere, and
+cost 3 % of the search for one secret."""
 _BREAK_IN_RUN: Final = rb"(?:[ \t\r\n]|\\+[nrt])*"
 _LIST_RUN: Final = re.compile(
     rb"(?:\\*['\"](?:[^\\'\"\x00-\x1f\x80-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3})\\*['\"],?"
