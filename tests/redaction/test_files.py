@@ -103,7 +103,7 @@ async def test_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
 
 
 def test_what_the_scrubber_left_is_found_and_the_file_is_withheld(tmp_path: Path) -> None:
-    file = a_file(tmp_path, b"[104,117,110,116,101,114,50,45,104,117,110,116,101,114,50]")
+    file = a_file(tmp_path, b"104,117,110,116,101,114,50,45,104,117,110,116,101,114,50")
     verdict = clean_and_scan(file, (SECRET,))
     assert isinstance(verdict, Withheld)
     assert verdict.leak is MemberKind.FILE
