@@ -169,6 +169,8 @@ class LeakGate:
 
     def _has_secret(self, result: Result, body: bytes, secrets: tuple[str, ...]) -> bool:
         scan = self._scan_for(secrets)
+        if scan.finds_in_log(result.outcome):
+            return True
         if not scan.finds(body[body.index(_OUTCOME) :]):
             return False
         from redaction.scanner.text import collect_text  # noqa: PLC0415 - as below

@@ -189,6 +189,8 @@ def _character(char: str) -> str:
     """A character in all spellings; any number of meaningless backslashes may precede it."""
     if char in LETTERS_AND_DIGITS:
         return char
+    if char == "\n":
+        return f"(?:{'|'.join((*_plain(char), *_between_lines(char)))})*"
     if char == _SLASH:
         return f"(?:{BACKSLASHES}(?:{_escaped(char)})?|{'|'.join(_plain(char))})"
     idle = "" if char.isalnum() else f"{BACKSLASH}*"
@@ -328,11 +330,6 @@ def _spaces(char: str) -> Iterator[str]:
         yield from (r"\+", rf"{PERCENT}2[bB]", r"\xc2\xa0", rf"{PERCENT}[aA]0", _entity("nbsp"))
 
 
-def _line_ends(char: str) -> Iterator[str]:
-    if char == "\n":
-        yield rf"(?:{BACKSLASHES}r|\r|{PERCENT}0[dD])(?:\n|{PERCENT}0[aA]|{BACKSLASHES}n)?"
-
-
 PLAIN_SPELLINGS: tuple[Spelling, ...] = (
     Spelling("raw", _raw),
     Spelling("latin-1", _latin1),
@@ -345,7 +342,6 @@ PLAIN_SPELLINGS: tuple[Spelling, ...] = (
     Spelling("hexadecimal entity", _hexadecimal_entity),
     Spelling("named entity", _named_entity),
     Spelling("spaces", _spaces),
-    Spelling("line ends", _line_ends),
 )
 """Spellings that need no backslash."""
 
@@ -364,9 +360,52 @@ def _broken_off(char: str) -> Iterator[str]:
         yield (double + single) * 2
 
 
+def _between_lines(char: str) -> list[str]:
+    return [form for spelling in LINE_BREAKS for form in spelling.spell(char)]
+
+
+def _white_space(char: str) -> Iterator[str]:
+    if char == "\n":
+        yield from (*_any_of("\t\r\n "), rf"{BACKSLASHES}[nrt]", r"\xc2\xa0")
+
+
+def _difference_signs(char: str) -> Iterator[str]:
+    if char == "\n":
+        yield from _any_of("+-")
+
+
+def _list_signs(char: str) -> Iterator[str]:
+    if char == "\n":
+        yield from _any_of("\"',")
+
+
+@lru_cache(maxsize=_REMEMBERED_CHARS)
+def _any_of(chars: str) -> tuple[str, ...]:
+    """Expressions for one of a few ASCII characters, in any spelling."""
+    digits = f"(?:{'|'.join(hex_digits(f'{ord(char):02x}') for char in chars)})"
+    numbers = "|".join(
+        form for char in chars for form in (str(ord(char)), f"[xX]0*{hex_digits(f'{ord(char):x}')}")
+    )
+    names = "".join(f"|{name}" for char in chars for name in _entity_names(char))
+    octal = "|".join(f"{ord(char):03o}" for char in chars)
+    return (
+        f"{BACKSLASH}*[{''.join(literal(char.encode()) for char in chars)}]",
+        f"(?:{PERCENT}|{EQUALS}){digits}",
+        _entity(f"(?:{HASH}0*(?:{numbers}){names})"),
+        rf"{BACKSLASHES}(?:(?:u00|x|U000000|u\{{0*|0*){digits}[}} ]?|{octal})",
+    )
+
+
 _QUOTES: Final = "'\""
 QUOTINGS: tuple[Spelling, ...] = (
     Spelling("doubled", _doubled),
     Spelling("broken off", _broken_off),
 )
 """Spellings of a quote within quotes."""
+
+LINE_BREAKS: tuple[Spelling, ...] = (
+    Spelling("white space", _white_space),
+    Spelling("signs of a difference", _difference_signs),
+    Spelling("signs of a list", _list_signs),
+)
+"""What stands between two lines, any number of times; a field of one line has nothing there."""

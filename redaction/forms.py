@@ -35,10 +35,10 @@ from redaction.encodings import (
     mixed_expression,
     normalize,
 )
-from redaction.policy import shortest_prefix
+from redaction.policy import CHUNKED_FROM_CHARS, SHORTEST_CHARS, is_usable, shortest_prefix
 
-MIXED_LIMIT_CHARS: Final = 8192
-"""Longer secrets are searched for as plain text in their usual forms, and line by line."""
+MIXED_LIMIT_CHARS: Final = CHUNKED_FROM_CHARS
+"""Longer secrets are searched for as plain text in their usual forms, by lines and by chunks."""
 COMPILED_CHARS: Final = 48
 """Forms of longer secrets are compiled in segments: ten of 300 characters would take 70 MB."""
 _FOR_HTML: Final = re.compile("[<>&]")
@@ -117,6 +117,20 @@ def usual_forms(secret: str) -> tuple[str, ...]:
     secret = secret.encode("utf-8", "replace").decode()
     sent = (*written_forms(secret), *decode(secret))
     return tuple(dict.fromkeys(form for text in sent for form in written_forms(text)))
+
+
+def cut_forms(secret: str) -> Iterator[tuple[str, int]]:
+    """The texts that a text may be cut in, and how many characters of each tell the secret."""
+    yield from ((form, SHORTEST_CHARS) for form in usual_forms(secret))
+    encoded = secret.encode("utf-8", "replace")
+    for letters, _ in base64_letters(encoded):
+        for form in dict.fromkeys((letters, letters.replace("+", "-").replace("/", "_"))):
+            yield form, SHORTEST_CHARS * 8 // 6
+    for digits in (encoded.hex(), encoded.hex().upper(), encoded.hex(" ")):
+        yield digits, 2 * SHORTEST_CHARS
+    units = secret.encode("utf-16-be", "replace").hex(" ", 2)
+    for form in dict.fromkeys((units, units.upper())):
+        yield f"\\u{form.replace(' ', chr(92) + 'u')}", len("\\u0000") * SHORTEST_CHARS
 
 
 def _quote(text: str, safe: str = "") -> str:
@@ -330,11 +344,32 @@ def _jwt_parts(secret: str) -> Iterator[str]:
         yield from token.groups()
 
 
+def _split_at_colon(secret: str) -> Iterator[str]:
+    """The name and the message that Playwright makes of a text that a page throws."""
+    before, _, after = secret.partition(":")
+    message, is_address = after[1:], after.startswith("//")
+    least = FRAGMENT_CHARS if is_address else SHORTEST_CHARS
+    if len(message) >= least and is_usable(message) and not _ADDRESS.fullmatch(secret):
+        yield message
+    if message and len(before) >= FRAGMENT_CHARS and not _FIELD_NAME.fullmatch(before + "="):
+        yield before
+
+
+def _first_of_many(secret: str) -> Iterator[str]:
+    """Node prints 50 bytes of a buffer and 100 items of a list."""
+    encoded = secret.encode("utf-8", "surrogatepass")
+    for size in (50, 100):
+        if len(encoded) > size:
+            yield encoded[:size].decode("utf-8", "ignore")
+
+
 CUTS: tuple[Cut, ...] = (
     Cut("decoded once more", decode),
     Cut("fragments of a URL", _fragments),
     Cut("ends in previews", _ends),
     Cut("parts of a JWT", _jwt_parts),
+    Cut("split at a colon", _split_at_colon),
+    Cut("first of many bytes", _first_of_many),
 )
 
 

@@ -79,6 +79,7 @@ _ONE_LETTER: Final = re.compile(
 _OWN_QUOTE: Final = re.compile(rb'(?<!\\)(?:\\\\)*"')
 _LETTER: Final = re.compile(rb"[A-Za-z0-9+/_\-]")
 _BASE64_STARS: Final = b"Kioq" * 4
+_NUMBER_STARS: Final = b",".join([b"42"] * 9)
 _HEX_STARS: Final = b"2a" * 12
 
 
@@ -148,6 +149,8 @@ def make_replacement(covered: bytes, kind: Kind, *, shown: bytes) -> bytes:
             return _wide(covered, shown) if b"\0" in covered else shown
         case Kind.HEX:
             return _HEX_STARS[: 18 + 2 * (_letters(covered) % 2)]
+        case Kind.NUMBERS:
+            return _NUMBER_STARS
         case Kind.BASE64:
             return _BASE64_STARS[: 12 + _letters(covered) % 4]
 

@@ -1,11 +1,12 @@
 """What counts as a secret of a run, and which secrets its scripts typed letter by letter."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from random import SystemRandom
-from typing import Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from contract.checks import HttpSpec
@@ -52,8 +53,15 @@ _WORDS: Final = "\0".join(sorted(FORMAT_WORDS))
 """Words that are never hidden, nor are parts of them, joined for one substring search."""
 FEWEST_SIGNS: Final = 4
 """How many different signs a secret without letters has at least: JSON is full of quotes."""
+CHUNKED_FROM_CHARS: Final = 8192
+"""Longer values of one line are searched for in chunks, so that every form of theirs is found."""
+CHUNK_CHARS: Final = 4096
+MOST_SHORT_LINES: Final = 256
+"""How many lines a secret has at most if its short lines are secret by themselves."""
 LINE_CHARS: Final = 16
-"""The shortest line of a multi-line secret that is secret by itself."""
+"""The shortest line that is secret by itself in a secret of more lines."""
+VALUE_CHARS: Final = 8
+"""The shortest value within JSON, YAML or `KEY=value` lines that is secret by itself."""
 
 NUMERIC_PREFIX_CHARS: Final = 6
 """The shortest hidden prefix made of hexadecimal digits: shorter ones occur in times and in the
@@ -67,6 +75,15 @@ _FAR_CHARS: Final = 100
 """How far the shortest telling prefix is searched for."""
 _PEM_EDGE: Final = "-----"
 """The start of the lines that all PEM keys share."""
+_AROUND_LINE: Final = " \t\"',;"
+"""What is around a value of a list in JSON or in code."""
+_ASSIGNMENT: Final = re.compile(
+    r"""(?m)^[ \t]*(?:-[ \t]+)?(?:export[ \t]+)?["']?[\w.\-]+["']?[ \t]*[:=][ \t]*(.*)$"""
+)
+"""A line of YAML or of an environment file, with its value."""
+_COMMENT: Final = re.compile(r"[ \t]+#")
+_ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/@]*/?")
+"""A scheme and a host: hiding them would hide every address of that host."""
 _TEMPLATE: Final = re.compile(r"\{{2,3}[^{}]*\}{2,3}")
 _NAME: Final = re.compile(r"\{{2,3}\s*([^\s{}]+)")
 _SCHEME: Final = re.compile(r"(?i)^(?:basic|bearer|digest|token|apikey|negotiate)\s+")
@@ -124,9 +141,12 @@ def locked_headers(job: Job) -> frozenset[str]:
 
 
 def select_usable(secrets: Iterable[str]) -> tuple[str, ...]:
-    """The distinct values to search for, longest first: not too short, no word of the formats."""
+    """The distinct values to search for, longest first: not too short, no word of the formats.
+
+    They are the secrets, their lines, and the values in those that are JSON, YAML or `KEY=value`.
+    """
     pieces = (piece for secret in secrets for piece in _pieces(secret))
-    return tuple(sorted(dict.fromkeys(filter(_is_usable, pieces)), key=len, reverse=True))
+    return tuple(sorted(dict.fromkeys(filter(is_usable, pieces)), key=len, reverse=True))
 
 
 def why_unhidden(secret: str) -> str | None:
@@ -181,10 +201,11 @@ def _identifies_secret(beginning: str) -> bool:
     letters = set(filter(str.isalpha, beginning))
     if len(beginning) < NUMERIC_PREFIX_CHARS and letters <= set("abcdef"):
         return False
-    return _is_usable(beginning.strip())
+    return is_usable(beginning.strip())
 
 
-def _is_usable(secret: str) -> bool:
+def is_usable(secret: str) -> bool:
+    """Whether a text can be searched for: it is neither short nor too common."""
     return (
         len(secret) >= SHORTEST_CHARS
         and secret.lower() not in _WORDS
@@ -194,12 +215,93 @@ def _is_usable(secret: str) -> bool:
 
 
 def _pieces(secret: str) -> Iterator[str]:
-    """The secret without white space around it, and its longer lines."""
-    yield secret.strip()
+    """The secret without white space around it, its lines and the values in it, and theirs."""
+    secret = secret.strip()
+    yield secret
+    is_plain = "\n" not in secret and secret[:1] not in ("{", "[")
+    if is_plain and len(secret) <= CHUNKED_FROM_CHARS:
+        return
+    for piece in dict.fromkeys(piece for part in PARTS for piece in part.read(secret)):
+        if piece != secret:
+            yield from _pieces(piece)
+
+
+def _lines(secret: str) -> Iterator[str]:
+    """The lines that identify a secret, without what lists have around their values."""
     lines = secret.split("\n")
-    if len(lines) > 1:
-        long = (line.strip() for line in lines if len(line.strip()) >= LINE_CHARS)
-        yield from (line for line in long if not line.startswith(_PEM_EDGE))
+    least = SHORTEST_CHARS if len(lines) <= MOST_SHORT_LINES else LINE_CHARS
+    for line in map(str.strip, lines if len(lines) > 1 else ()):
+        bare = line.removeprefix("- ").strip(_AROUND_LINE)
+        is_name = line.endswith((":", "=")) and bare[:-1].isidentifier()
+        if not line.startswith(_PEM_EDGE) and not is_name and len(bare) >= least:
+            yield bare
+
+
+def _json_values(secret: str) -> Iterator[str]:
+    if secret[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            yield from _select_values(_texts_in(json.loads(secret, parse_int=str, parse_float=str)))
+
+
+def _assigned_values(secret: str) -> Iterator[str]:
+    if "\n" in secret:
+        yield from _select_values(_read_assignments(secret))
+
+
+def _select_values(values: Iterable[str]) -> Iterator[str]:
+    """The values that identify a secret, and the passwords in their URLs."""
+    for value in map(str.strip, values):
+        if len(value) >= VALUE_CHARS and _ORIGIN.fullmatch(value) is None:
+            yield value
+        if "@" in value:
+            yield from _url_password(value)
+
+
+def _read_assignments(secret: str) -> Iterator[str]:
+    for line in _ASSIGNMENT.finditer(secret):
+        value = line[1].strip().removesuffix(",")
+        quote = value[:1]
+        end = value.find(quote, 1) if quote in ("'", '"') else -1
+        if quote == '"':
+            with suppress(ValueError):
+                yield str(json.JSONDecoder().raw_decode(value)[0])
+        yield value[1:end] if end > 0 else _COMMENT.split(value, maxsplit=1)[0]
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """The texts and numbers in a value of JSON."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from _texts_in(item)
+        case dict():
+            for item in value.values():
+                yield from _texts_in(item)
+        case _:
+            return
+
+
+def _chunks(secret: str) -> Iterator[str]:
+    if len(secret) > CHUNKED_FROM_CHARS and "\n" not in secret:
+        last = len(secret) - CHUNK_CHARS
+        yield from (secret[at : at + CHUNK_CHARS] for at in (*range(0, last, CHUNK_CHARS), last))
+
+
+class SecretPart(NamedTuple):
+    """A way in which parts of a secret are secret by themselves."""
+
+    name: str
+    read: Callable[[str], Iterator[str]]
+
+
+PARTS: tuple[SecretPart, ...] = (
+    SecretPart("lines", _lines),
+    SecretPart("values in JSON", _json_values),
+    SecretPart("values in YAML or KEY=value", _assigned_values),
+    SecretPart("chunks of long values", _chunks),
+)
 
 
 def _job_secrets(job: Job) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Replaces secrets in texts and in streams of bytes."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from redaction.decoders import Kind
-from redaction.forms import MIXED_LIMIT_CHARS, usual_forms
+from redaction.forms import MIXED_LIMIT_CHARS, cut_forms
 from redaction.matcher import MatchResult, SecretMatcher, Span, make_replacement, merge_spans
-from redaction.policy import HIDDEN, SHORTEST_CHARS
+from redaction.policy import HIDDEN
 
 BLOCK_BYTES: Final = 1 << 20
 """How many bytes are searched at a time."""
@@ -42,7 +43,8 @@ class SecretPattern:
         secrets = tuple(secrets)
         longest = max(map(len, secrets), default=0)
         self._chars = frozenset("".join(secrets).encode("utf-8", "surrogatepass"))
-        self._usual = tuple(form for secret in secrets for form in usual_forms(secret))
+        self._secrets = secrets
+        self._has_lines = any("\n" in secret for secret in secrets)
         self._matcher = SecretMatcher(secrets, typed=typed, hint=hint)
         self._is_long = longest > MIXED_LIMIT_CHARS
         self.overlap_bytes = max(OVERLAP_BYTES, 4 * longest)
@@ -50,7 +52,7 @@ class SecretPattern:
     @property
     def size_chars(self) -> int:
         """The size of all expressions, a measure of their memory."""
-        return self._matcher.size_chars + sum(map(len, self._usual))
+        return self._matcher.size_chars + sum(map(len, self._secrets))
 
     def may_be_in(self, encoded: bytes) -> bool:
         """Whether a text encoded as JSON may have a secret."""
@@ -92,6 +94,27 @@ class SecretPattern:
         last = self.hide_block(text[at:], limit=len(text) - at, carried=carried, shown=shown)
         return b"".join((*clean, last.text)), total + last.replacements
 
+    def hide_in_lines(self, lines: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+        """Hide secrets of several lines that lie across these lines of one printed text."""
+        if not self._has_lines:
+            return lines, 0
+        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+        spans = self._matcher.find(b"\n".join(encoded))
+        start, count = 0, 0
+        clean = []
+        for given, line in zip(lines, encoded, strict=True):
+            end = start + len(line)
+            across = [one for one in spans if one.start < end and one.end > start]
+            across = [one for one in across if one.start < start or one.end > end]
+            inner = [
+                Span(max(one.start, start) - start, min(one.end, end) - start, Kind.TEXT)
+                for one in across
+            ]
+            hidden = _replace(line, inner, limit=len(line), carried=0, shown=None)
+            clean.append(hidden.text.decode("utf-8", "replace") if inner else given)
+            start, count = end + 1, count + hidden.replacements
+        return (tuple(clean), count) if count else (lines, 0)
+
     def hide_spans(self, text: bytes, spans: list[Span]) -> tuple[bytes, int]:
         """Hide the secrets that were found at these spans."""
         hidden = _replace(text, spans, limit=len(text), carried=0, shown=SHOWN)
@@ -130,11 +153,21 @@ class SecretPattern:
 
     def hide_cut_secret(self, text: str) -> str:
         """Hide the prefix of a secret that the text was cut in."""
-        for form in self._usual:
-            for size in range(min(len(form) - 1, len(text)), SHORTEST_CHARS - 1, -1):
-                if text.endswith(form[:size]):
-                    return text[:-size] + HIDDEN
-        return text
+        starts = (_find_cut(text, *form) for form in self._cut_forms)
+        start = min((start for start in starts if start >= 0), default=-1)
+        return text if start < 0 else text[:start] + HIDDEN
+
+    @cached_property
+    def _cut_forms(self) -> tuple[tuple[str, int], ...]:
+        return tuple(form for secret in self._secrets for form in cut_forms(secret))
+
+
+def _find_cut(text: str, form: str, least: int) -> int:
+    """Where the text ends with a beginning of the form. -1: it does not."""
+    start = text.find(form[:least], max(0, len(text) - len(form)))
+    while start >= 0 and not form.startswith(text[start:]):
+        start = text.find(form[:least], start + 1)
+    return start
 
 
 def _replace(

@@ -55,7 +55,7 @@ class Rewriter:
 
         `encoded` is JSON with the outcome; if it shows no sign of either, nothing else is read.
         """
-        outcome = self._without_encoded_body(outcome)
+        outcome = self._log(self._without_encoded_body(outcome))
         may_hold_secrets = self._pattern is not None and self._pattern.may_be_in(encoded)
         if not may_hold_secrets and not may_hold_credentials(encoded):
             return outcome
@@ -83,6 +83,18 @@ class Rewriter:
         }
         self.replacements += len(hidden)
         return {**headers, **hidden} if hidden else headers
+
+    def _log(self, outcome: Outcome) -> Outcome:
+        """Hide secrets of several lines that the log has line by line."""
+        if self._pattern is None or len(outcome.log) < 2:
+            return outcome
+        messages, count = self._pattern.hide_in_lines(tuple(one.message for one in outcome.log))
+        if not count:
+            return outcome
+        self.replacements += count
+        lines = zip(outcome.log, messages, strict=True)
+        log = tuple(_changed(line, message=message) for line, message in lines)
+        return _changed(outcome, log=log)
 
     def _value(self, value: Any) -> Any:
         """Rewrite any part of an outcome; numbers only occur in free-form objects."""

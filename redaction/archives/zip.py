@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from redaction.archives.compressed import START_BYTES, Kind, detect_kind, is_json
 from redaction.archives.json_lines import BROKEN, is_json_file
-from redaction.archives.limits import Budget, TooMuchError, UnsearchableFileError, map_ahead
+from redaction.archives.limits import Budget, UnsearchableFileError, map_ahead
 from redaction.archives.search import (
     HIDDEN_IN_NAME,
     CleaningTask,
@@ -38,6 +38,10 @@ LOADED_BYTES: Final = 1 << 19
 """Size of the largest member cleaned in a thread; four copies are in memory at once."""
 
 
+_NO_JSON: Final = f"file: {BROKEN}"
+_UNSEARCHABLE: Final = "file that cannot be searched"
+
+
 @dataclass(frozen=True, slots=True)
 class CleanText:
     """A text without secrets."""
@@ -48,8 +52,8 @@ class CleanText:
     old_hash: str = ""
     """SHA-1 of the original, for a member that is named after its hash."""
     new_hash: str = ""
-    is_broken: bool = False
-    """It was JSON and is not any more, so it is left out."""
+    left_out: str = ""
+    """Why it is left out. Empty: it is not."""
 
 
 def clean_loaded(
@@ -62,11 +66,14 @@ def clean_loaded(
     """
     held = replace(member, content_at=0)
     content = b"".join(decompress_member(BytesIO(compressed), held, budget))
-    clean = b"".join(text.clean((content,)))
+    try:
+        clean = b"".join(text.clean((content,)))
+    except UnsearchableFileError as problem:
+        return CleanText(left_out=f"{_UNSEARCHABLE}: {problem}")
     if not text.replacements:
         return CleanText()
     if text.is_json and not is_json_file(BytesIO(clean)) and is_json_file(BytesIO(content)):
-        return CleanText(is_broken=True)
+        return CleanText(left_out=_NO_JSON)
     hashes = map(_sha1, (content, clean)) if has_hash else ()
     return CleanText(text.replacements, compress_content(clean), *hashes)
 
@@ -78,7 +85,6 @@ def _sha1(content: bytes) -> str:
 _PIECE_BYTES: Final = 1 << 18
 _HELD_BYTES: Final = 1 << 20
 """Members up to this size are read once and held in memory."""
-_NO_JSON: Final = f"file: {BROKEN}"
 
 
 class ZipCleaning:
@@ -246,8 +252,8 @@ class ZipCleaning:
         return TextCleaner(search, edits, always=always, is_json=member_format.is_json)
 
     def _write_held(self, member: Member, renamed: Member, text: CleanText) -> None:
-        if text.is_broken:
-            self._leave_out(_NO_JSON)
+        if text.left_out:
+            self._leave_out(text.left_out)
             return
         if text.compressed is None:
             self._copy(member, renamed)
@@ -303,10 +309,8 @@ class ZipCleaning:
             task = CleaningTask(inner, clean, member.name, self._depth + 1)
             try:
                 count = self._contents.clean(task, search)
-            except TooMuchError:
-                raise
             except UnsearchableFileError as problem:
-                self._leave_out(f"file that cannot be searched: {problem}")
+                self._leave_out(f"{_UNSEARCHABLE}: {problem}")
                 return
             # What lies between an archive's members is in no member.
             if count or TextCleaner(search).needs_cleaning(self._decompress(member)):

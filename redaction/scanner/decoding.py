@@ -26,6 +26,9 @@ _PADS: Final = (b"", b"AAA", b"AA", b"A")
 _GAP: Final = b"AAAA"
 _INDENTED: Final = re.compile(rb"\n[ \t]{1,64}")
 _NUMBERS: Final = rb"(?:[0-9]{1,3}[ \t\r\n]*,[ \t\r\n]*)+[0-9]{1,3}"
+_CHARACTERS: Final = (
+    rb"(?:['\"`](?:[^\x00-\x1f\x80-\xff]|[\xc0-\xff][\x80-\xbf]+)['\"`][ \t\r\n]*,?[ \t\r\n]*)"
+)
 _APART: Final = b"\n\x01\n"
 _ALONE_CHARS: Final = 8
 _PACKED_STARTS: Final = (
@@ -55,6 +58,8 @@ class Blocks:
         self._least_pairs = 2 * least
         self._numbers = compile_re2(_NUMBERS)
         self._least_numbers = least
+        self._characters = compile_re2(_CHARACTERS + rb"{4,}")
+        self._character = compile_re2(_CHARACTERS)
         kept = b"".join(rb"\x%02x" % byte for byte in needles.letters())
         # Shorter ones come about by chance, and so does printable text around them rarely.
         room = _ALONE_CHARS if needles.has_short else least
@@ -79,6 +84,7 @@ class Blocks:
         pieces = [_decoded_at(runs, start) for start in range(4)] if runs else []
         pieces.append(self._decode_hex(runs))
         pieces.append(self._decode_numbers(text))
+        pieces.append(self._decode_characters(text))
         found = (_all(self._readable, piece) for piece in pieces if piece)
         return _APART.join(chain.from_iterable(found))
 
@@ -115,6 +121,14 @@ class Blocks:
         found = (run.split(b",") for run in _all(self._numbers, text))
         long = (run for run in found if len(run) >= self._least_numbers)
         return b"\x01".join(bytes(min(int(one), 255) for one in run) for run in long)
+
+    def _decode_characters(self, text: bytes) -> bytes:
+        """Join the single characters of lists."""
+        found = _all(self._characters, text)
+        return b"\x01".join(
+            b"".join(item.rstrip(b", \t\r\n")[1:-1] for item in _all(self._character, run))
+            for run in found
+        )
 
 
 def _all(pattern: re.Pattern[bytes], text: bytes) -> list[bytes]:

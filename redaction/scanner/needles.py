@@ -45,6 +45,11 @@ class Needles:
         self._certain = _NeedleSet(form for form in self._known if len(form) >= SHORT_BYTES)
         self._has_letters = any(not form.isascii() for form in self._known)
         self._loose = _NeedleSet({_normalize_spaces(form) for form in self._known if has_spaces})
+        lines = [form for form in self._known if b"\n" in form]
+        self.has_lines = bool(lines)
+        """Whether one has several lines, which texts may show apart."""
+        apart = (form for line in lines for form in (_join_lines(line), _BREAK.sub(b"", line)))
+        self._lines = _NeedleSet(set(apart))
 
     def __bool__(self) -> bool:
         return bool(self._known)
@@ -63,8 +68,12 @@ class Needles:
         return self._certain.is_in(content)
 
     def _are_plainly_in(self, view: bytes) -> bool:
-        return self._exact.is_in(view) or (
-            bool(self._loose) and self._loose.is_in(_normalize_spaces(view))
+        return (
+            self._exact.is_in(view)
+            or (bool(self._loose) and self._loose.is_in(_normalize_spaces(view)))
+            or (
+                self.has_lines and (self._lines.is_in(_join_lines(view)) or self._lines.is_in(view))
+            )
         )
 
     def hold(self, piece: bytes) -> bool:
@@ -103,6 +112,15 @@ def _normalize_spaces(text: bytes) -> bytes:
     """Normalize the several spellings of white space in forms and HTML."""
     text = text.replace(b"+", b" ").replace(_NO_BREAK_SPACE, b" ")
     return text.replace(b"\xa0", b" ").replace(b"\r\n", b"\n")
+
+
+_BREAK: Final = re.compile(rb"[ \t]*\r?\n[ \t]*")
+_BETWEEN_LINES: Final = re.compile(rb"(?:[ \t\r\n\f\v\"'+,\-]|\xc2\xa0)+")
+
+
+def _join_lines(text: bytes) -> bytes:
+    """Normalize what separates lines: white space, quotes, commas, signs of differences."""
+    return _BETWEEN_LINES.sub(b"\n", text).strip(b"\n")
 
 
 def _needle_forms(secret: str) -> Iterator[bytes]:

@@ -32,6 +32,17 @@ class TextScan:
         """
         return bool(self._needles) and self._layers.hold(text, 0)
 
+    def finds_in_log(self, outcome: Outcome) -> bool:
+        """Whether lines of the log are together a secret of several lines.
+
+        Raises:
+            UnscannableError: one could be in it and not be found.
+        """
+        if not self._needles.has_lines or len(outcome.log) < 2:
+            return False
+        printed = "\n".join(line.message for line in outcome.log)
+        return self.finds(printed.encode("utf-8", "surrogatepass"))
+
     def _holds(self, body: bytes, depth: int) -> bool:
         # Only now: what opens archives is a megabyte that most agents never need.
         from redaction.scanner.scan import make_context  # noqa: PLC0415

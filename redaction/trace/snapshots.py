@@ -69,7 +69,9 @@ class SplitTexts:
     def __init__(self, secrets: Iterable[str], markup: Markup) -> None:
         self._markup = markup
         wanted = [
-            [*map(markup.char, secret)] for secret in secrets if len(secret) <= _LONGEST_CHARS
+            [*map(markup.char, "".join(secret.splitlines()))]
+            for secret in secrets
+            if len(secret) <= _LONGEST_CHARS
         ]
         wanted = [chars for chars in wanted if len(chars) > _PIECE_CHARS]
         self._hints = tuple(_hints(chars, markup) for chars in wanted)

@@ -3,12 +3,14 @@
 import base64
 from typing import NamedTuple
 
-from redaction import decoders, encodings, forms
+from redaction import decoders, encodings, forms, policy
 
 REGISTRIES = {
     "plain ways": (encodings, "PLAIN_SPELLINGS"),
     "escapes": (encodings, "ESCAPES"),
     "quotes": (encodings, "QUOTINGS"),
+    "between lines": (encodings, "LINE_BREAKS"),
+    "parts": (policy, "PARTS"),
     "cuts": (forms, "CUTS"),
     "codings": (forms, "CODINGS"),
     "undoings": (decoders, "DECODERS"),
@@ -31,7 +33,9 @@ def b64(text: bytes) -> bytes:
 
 
 LONG = "Tr0ub4dor-and-the-correct-horse-battery-staple"
+ADDRESS = "https://shop.example/of/many/folders/and/some-token/in-it"
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
+MANY = "".join(map(str, range(2000, 5000)))
 CASES: dict[str, dict[str, Case]] = {
     "plain ways": {
         "raw": Case("hunter-two", b"hunter-two"),
@@ -45,7 +49,6 @@ CASES: dict[str, dict[str, Case]] = {
         "hexadecimal entity": Case("hunt<er", b"hunt&#x3C;er"),
         "named entity": Case("hunt<er", b"hunt&lt;er"),
         "spaces": Case("hunt er", b"hunt+er"),
-        "line ends": Case("hunt\ner", b"hunt\r\ner"),
     },
     "escapes": {
         "unicode escape": Case("hunt<er", rb"hunt\u003cer"),
@@ -60,11 +63,24 @@ CASES: dict[str, dict[str, Case]] = {
         "doubled": Case('hunt"er', b'hunt""er'),
         "broken off": Case("hunt'er", rb"hunt'\''er"),
     },
+    "between lines": {
+        "white space": Case("abc\n123\nxyz", b"abc\r\n  123\txyz"),
+        "signs of a difference": Case("abc\n123\nxyz", b"- abc\n- 123\n+ xyz"),
+        "signs of a list": Case("abc\n123\nxyz", b"'abc',\n'123', 'xyz'"),
+    },
+    "parts": {
+        "lines": Case("hunter-two\nab", b"hunter-two"),
+        "values in JSON": Case('{"a":{"b":["hunter-two"]}}', b"hunter-two"),
+        "values in YAML or KEY=value": Case("a: 1\nb: 'hunter-two' # c", b"hunter-two"),
+        "chunks of long values": Case(MANY, MANY[:4096].encode()),
+    },
     "cuts": {
         "decoded once more": Case("hunt%2Fer+two", b"hunt/er two"),
         "fragments of a URL": Case("hunter-two&correct=horse", b"hunter-two"),
         "ends in previews": Case(LONG, LONG[-16:].encode()),
         "parts of a JWT": Case(TOKEN, TOKEN.split(".")[1].encode()),
+        "split at a colon": Case("ab:hunter-two", b"unter-two"),
+        "first of many bytes": Case(ADDRESS, ADDRESS[:50].encode()),
     },
     "codings": {
         "base64": Case("hünter", b64("hünter".encode())),
@@ -83,5 +99,6 @@ CASES: dict[str, dict[str, Case]] = {
         "base64": Case("hunter-two", b64(b64(b"hunter-two"))),
         "hexadecimal": Case("hunter-two", b64(b"hunter-two").hex().encode()),
         "wide characters": Case("hunter-two", wide(b64(b"hunter-two").decode())),
+        "lists": Case("hunter", b"['h', 'u',\n  'n', 't', 'e', 'r']"),
     },
 }

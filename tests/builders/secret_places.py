@@ -10,6 +10,7 @@ from contract.result import LogLine
 from contract.wire import encode
 from redaction.clean import FileVerdict, LeakError, Passed
 from redaction.files import clean_in_child
+from redaction.policy import select_usable
 from redaction.result import Scrubber
 from redaction.scanner.scan import scan_bytes
 from sandbox.workspace import RunFile, Workspace
@@ -109,7 +110,7 @@ async def what_is_left(case: Case, folder: Path) -> dict[str, str]:
     for name, (called, make) in FILES.items():
         (folder / name).mkdir()
         files.append(_file(folder / name, called, make(case.text)))
-    archive, *verdicts = await clean_in_child(files, (case.secret,))
+    archive, *verdicts = await clean_in_child(files, select_usable([case.secret]))
     results = {name: _in_result(name, case) for name in IN_RESULT}
     in_trace = (
         _in_trace(case, read_members(trace.path.read_bytes()))
@@ -176,7 +177,8 @@ def _judged(case: Case, contents: Iterable[bytes]) -> str:
     if not contents:
         return LEFT_OUT
     is_left = any(
-        _is_there(case, content) or scan_bytes(content, [case.secret]) for content in contents
+        _is_there(case, content) or scan_bytes(content, select_usable([case.secret]))
+        for content in contents
     )
     return LEFT if is_left else HIDDEN
 

@@ -63,7 +63,16 @@ def lower_percent(text: str) -> str:
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize(
     "secret",
-    [SECRET, "s3cr3t-t0ken_value", "Hunter2!", "a\nb\tc\\d/e", "пароль", "tök😀en", "4711"],
+    [
+        SECRET,
+        "s3cr3t-t0ken_value",
+        "Hunter2!",
+        "a\nb\tc\\d/e",
+        "пароль",
+        "tök😀en",
+        "4711",
+        "ab1\ncd2\nef3",
+    ],
 )
 def test_a_secret_goes_in_every_encoding(encoder: str, secret: str) -> None:
     encoded = ENCODERS[encoder](secret)

@@ -9,6 +9,7 @@ import pytest
 
 from redaction.compiled import compile_forms, find_overlapping
 from redaction.forms import text_forms, whole_forms
+from redaction.policy import select_usable
 from redaction.replacer import SecretPattern
 from tests.builders.secret_forms import CASES, REGISTRIES, Case
 
@@ -22,7 +23,7 @@ WIDTHS = (("u", 4), ("x", 2), ("U", 8))
 
 
 def is_hidden(case: Case) -> bool:
-    hidden, count = SecretPattern([case.secret]).hide(b"<" + case.text + b">")
+    hidden, count = SecretPattern(select_usable([case.secret])).hide(b"<" + case.text + b">")
     return count > 0 and case.text not in hidden
 
 

@@ -141,7 +141,7 @@ def test_a_variable_without_a_value_is_nothing_to_warn_of() -> None:
 def test_lines_of_a_secret_are_secret() -> None:
     line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
     secret = f"-----BEGIN PRIVATE KEY-----\n{line}\nshort\n-----END PRIVATE KEY-----\n"
-    assert cleaned_body(secret, f"x {line} short") == f"x {HIDDEN} short"
+    assert cleaned_body(secret, f"x {line} sho PRIVATE") == f"x {HIDDEN} sho PRIVATE"
 
 
 PEM = (

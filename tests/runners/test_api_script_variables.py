@@ -177,6 +177,18 @@ async def test_a_new_value_of_a_secret_variable_is_secret() -> None:
         assert select_usable(bench.ctx.workspace.secrets) == ("new-value",)
 
 
+async def test_a_secret_is_told_that_is_set_in_another_environment() -> None:
+    async with a_bench() as bench:
+        await bench.run(
+            setup_script=(
+                "process.env = { ...process.env, SERVICE_SECRET_A: 'value-1' };"
+                "process.env.SERVICE_SECRET_B = 'value-2';"
+            ),
+            teardown_script="if (process.env.SERVICE_SECRET_B !== 'value-2') throw new Error();",
+        )
+        assert set(bench.ctx.workspace.secrets) == {"value-1", "value-2"}
+
+
 async def test_a_locked_header_stays_locked_when_setup_changes_it() -> None:
     locked = (KeyValue(key="X-Key", value="a", locked=True),)
     job = a_job(an_api_spec(request=an_http_request(headers=locked)))

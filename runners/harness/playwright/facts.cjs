@@ -34,8 +34,16 @@ function fit(fact) {
   return fitting;
 }
 
+let known = 0;
+
+/** The pipe's number, also after a script has put another environment in the place of ours. */
+function pipeNumber() {
+  known = Number(process.env?.PICKET_FACTS_FD) || known;
+  return known;
+}
+
 function report(fact) {
-  const pipe = Number(process.env.PICKET_FACTS_FD);
+  const pipe = pipeNumber();
   if (!pipe || (settings.facts && !settings.facts.includes(fact.fact))) return;
   try {
     writeSync(pipe, `${stringify(fit({ at: now(), ...fact }))}\n`);
@@ -44,4 +52,4 @@ function report(fact) {
   }
 }
 
-module.exports = { LINE_BYTES, fit, report };
+module.exports = { LINE_BYTES, fit, pipeNumber, report };

@@ -6,7 +6,7 @@ const Module = require('node:module');
 const awake = require('./awake.cjs');
 const browsers = require('./browsers.cjs');
 const { tellLevels } = require('./console_levels.cjs');
-const { report } = require('./facts.cjs');
+const { pipeNumber, report } = require('./facts.cjs');
 const features = require('./features.cjs');
 const lateAnswers = require('./late_answers.cjs');
 const lateEncoder = require('./late_encoder.cjs');
@@ -55,7 +55,7 @@ function passPipeOn() {
   const fork = childProcess.fork;
   childProcess.fork = function (file, ...more) {
     const options = more.find((one) => one && typeof one === 'object' && !Array.isArray(one));
-    const pipe = Number(process.env.PICKET_FACTS_FD);
+    const pipe = pipeNumber();
     if (pipe && Array.isArray(options?.stdio)) {
       const environment = { ...(options.env ?? process.env) };
       environment.PICKET_FACTS_FD = String(options.stdio.length);

@@ -5,6 +5,7 @@ const secrets = require('./secrets.cjs');
 const typing = require('./typing.cjs');
 
 const MOST_CHARS = 200; // of a long secret: an element that shows it shows its beginning
+const BETWEEN_LINES = '[\\s\\x22\\x27+,-]*'; // of a field of one line, of lists and of differences
 const UNSEEN = '[\\s\u00ad\u034f\u200b-\u200f\u2060-\u2064\ufeff]*'; // soft hyphens and the like
 
 /** A secret as pages show it. */
@@ -30,8 +31,9 @@ function patternOf(form) {
 
 /** The text as it is, whatever stands between its characters that no eye sees. */
 function seenAs(secret) {
-  const chars = [...secret.slice(0, MOST_CHARS).trim().replace(/\s+/g, ' ')];
-  return chars.map((char) => (char === ' ' ? '\\s+' : literal(char))).join(UNSEEN);
+  const chars = [...secret.slice(0, MOST_CHARS).trim().replace(/\s*\n\s*/g, '\n').replace(/[^\S\n]+/g, ' ')];
+  const gaps = { ' ': '\\s+', '\n': BETWEEN_LINES };
+  return chars.map((char) => gaps[char] ?? literal(char)).join(UNSEEN);
 }
 
 /** What matches any secret that is known now; null: there is none. */

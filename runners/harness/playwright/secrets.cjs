@@ -2,18 +2,17 @@
 // An ear for secrets: what a script assigns to SERVICE_SECRET_… is told before it is set, so that a
 // script that dies in its next line has told it.
 
-const { report } = require('./facts.cjs');
+const { pipeNumber, report } = require('./facts.cjs');
+const { partsOf } = require('./secret_parts.cjs');
 const settings = require('./settings.cjs');
 
 const SECRET = /^SERVICE_SECRET_/;
 // Each is searched for, in all its encoded forms, in everything that leaves the agent.
 const MOST = 20;
 const MOST_BYTES = 128 * 1024;
-// The commonest of what the agent hides none of (it knows more), and which lines of a secret are secret by themselves.
+// The commonest of what the agent hides none of (it knows more).
 const SHORTEST = 4;
-const LINE = 16;
 const COMMON = /^(true|false|null|none|https?(:\/\/)?|localhost|\*+)$/i;
-const EDGE = '-----'; // how lines begin that all keys have in common
 // In base64; with what is around it a piece fits on a line of facts.
 const PIECE = 3000;
 
@@ -51,26 +50,36 @@ const known = new Set();
 
 /** What must not be seen, as far as this process knows, and the agent looks for. */
 function values() {
-  const lines = [...known].filter((value) => value.includes('\n')).flatMap((value) => value.split('\n'));
-  const long = lines.filter((line) => line.length >= LINE && !line.trim().startsWith(EDGE));
-  const all = [...known, ...long].map((value) => value.trim());
+  const all = [...known].flatMap(partsOf);
   return [...new Set(all)].filter((value) => value.length >= SHORTEST && !COMMON.test(value));
 }
 
 function install() {
   const real = process.env;
+  pipeNumber();
   const isSecret = (name) => SECRET.test(name) || settings.secretNames.includes(name);
   for (const [name, value] of Object.entries(real)) if (isSecret(name)) known.add(value);
   const hear = ear(known);
-  process.env = new Proxy(real, {
-    set(target, name, value) {
+  const heard = (target) => new Proxy(target, {
+    set(inner, name, value) {
       hear(name, value);
-      target[name] = value;
+      inner[name] = value;
       return true;
     },
-    defineProperty(target, name, described) {
+    defineProperty(inner, name, described) {
       if ('value' in described) hear(name, described.value);
-      return Reflect.defineProperty(target, name, described);
+      return Reflect.defineProperty(inner, name, described);
+    },
+  });
+  let env = heard(real);
+  // A script may put another object in its place: what that holds, and gets later, is heard too.
+  Object.defineProperty(process, 'env', {
+    configurable: true,
+    enumerable: true,
+    get: () => env,
+    set(given) {
+      for (const [name, value] of Object.entries(given ?? {})) hear(name, value);
+      env = heard(Object(given));
     },
   });
 }

@@ -28,19 +28,31 @@ function openEnvironment(job, channel) {
   const ours = { ...real };
   Object.assign(real, job.env);
   const hear = ear(job, channel);
-  process.env = new Proxy(real, {
-    set(target, name, value) {
+  const heard = (target) => new Proxy(target, {
+    set(inner, name, value) {
       hear(name, String(value));
-      target[name] = value;
+      inner[name] = value;
       return true;
     },
-    defineProperty(target, name, described) {
+    defineProperty(inner, name, described) {
       if ('value' in described) hear(name, String(described.value));
-      return Reflect.defineProperty(target, name, described);
+      return Reflect.defineProperty(inner, name, described);
+    },
+  });
+  let env = heard(real);
+  // A script may put another object in its place: what that holds, and gets later, is heard too.
+  Object.defineProperty(process, 'env', {
+    configurable: true,
+    enumerable: true,
+    get: () => env,
+    set(given) {
+      for (const [name, value] of Object.entries(given ?? {})) hear(name, String(value));
+      env = heard(Object(given));
     },
   });
   const changed = () => {
-    const given = Object.entries(real).filter(([name, value]) => ours[name] !== value);
+    const all = Object.entries(env).map(([name, value]) => [name, String(value)]);
+    const given = all.filter(([name, value]) => ours[name] !== value);
     return Object.fromEntries(given.map(([name, value]) => [name, value.toWellFormed()]));
   };
   return { changed };

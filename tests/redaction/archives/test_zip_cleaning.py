@@ -1,5 +1,6 @@
 """Zip archives: what holds a secret is cleaned, the rest stays byte for byte."""
 
+import base64
 import io
 import struct
 import zipfile
@@ -174,7 +175,6 @@ def test_an_archive_that_misleads_does_not_leave(tmp_path: Path, archive: bytes,
         (Bounds(unpacked_bytes=1000), "unpacks to over 1000 bytes"),
         (Bounds(members=1), "over 1 members"),
         (Bounds(directory_bytes=50), "members"),
-        (Bounds(depth=1), "levels deep"),
     ],
 )
 def test_an_archive_beyond_the_bounds_does_not_leave(
@@ -183,6 +183,18 @@ def test_an_archive_beyond_the_bounds_does_not_leave(
     archive = a_zip({"a.txt": b"a" * 1001, "b.zip": a_zip({"c.txt": b"c"})})
     with pytest.raises(UnsearchableFileError, match=why):
         hidden(tmp_path, archive, SECRET, bounds=bounds)
+
+
+def test_a_member_that_is_nested_too_deep_leaves_the_archive_and_the_rest_stays(
+    tmp_path: Path,
+) -> None:
+    inner = a_zip({"c.txt": b"c"})
+    embedded = b'{"text":"' + base64.b64encode(a_zip({"inner.zip": inner})) + b'"}'
+    archive = a_zip({"a.txt": SECRET.encode(), "b.zip": inner, "c.txt": embedded})
+    left = hidden(tmp_path, archive, SECRET, bounds=Bounds(depth=1))
+    assert read_members(left.file.path.read_bytes()) == {"a.txt": HIDDEN.encode()}
+    assert len(left.left_out) == 1
+    assert "2 x file that cannot be searched" in left.left_out[0]
 
 
 def test_a_member_that_unpacks_to_far_more_than_it_is_does_not_leave(tmp_path: Path) -> None:

@@ -56,6 +56,17 @@ test('what the agent does not hide gets no mask', () => {
   assert.deepEqual(masked(['abc', 'true', 'a b'], env), [false, false, false]);
 });
 
+test('short lines get a mask, together too, and so do values in JSON and assignments', () => {
+  const env = {
+    SERVICE_SECRET_A: 'ab1\ncd2\nef3',
+    SERVICE_SECRET_B: '7f3a\n- k9x2',
+    SERVICE_SECRET_C: '{"a":["json-value"]}',
+    SERVICE_SECRET_D: 'A="env-value-1" # b\nB=1',
+  };
+  const shown = ['ab1cd2ef3', 'ab1 cd2\nef3', '- ab1\n- cd2\n- ef3', '7f3a', 'k9x2', 'json-value', 'env-value-1'];
+  assert.deepEqual(masked([...shown, 'ab1 x cd2', 'value'], env), [...shown.map(() => true), false, false]);
+});
+
 test('the lines of a long secret get masks of their own', () => {
   const key = ['-----BEGIN KEY-----', 'a'.repeat(64), 'b'.repeat(64), '-----END KEY-----'].join('\n');
   const env = { SERVICE_SECRET_A: key };

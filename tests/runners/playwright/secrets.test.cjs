@@ -36,6 +36,17 @@ test('each value is told once, however it is assigned', () => {
   assert.deepEqual(values(lines), ['first', 'second', 'third']);
 });
 
+test('what is assigned after the script put another environment in its place is told', () => {
+  const lines = told(`
+    process.env = { ...process.env, SERVICE_SECRET_A: 'first' };
+    process.env.SERVICE_SECRET_B = 'second';
+    process.env = { SERVICE_SECRET_C: 'third' };
+    Object.assign(process.env, { SERVICE_SECRET_D: 'fourth' });
+    if (process.env.SERVICE_SECRET_D !== 'fourth' || process.env.SERVICE_SECRET_A) throw new Error();
+  `);
+  assert.deepEqual(values(lines), ['first', 'second', 'third', 'fourth']);
+});
+
 test('what was there before is known already', () => {
   assert.deepEqual(told("process.env.SERVICE_SECRET_B = 'old'", { SERVICE_SECRET_A: 'old' }), []);
 });
