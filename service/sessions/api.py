@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import Body, Depends, Path, Query
 from pydantic import ConfigDict, Field, field_validator, model_validator
-from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,9 +30,14 @@ MAX_TAGS: Final = 20
 """Every check is held against every group, and meanwhile nobody else writes."""
 MAX_CHECK_IDS: Final = 10_000
 
-Omitted = SkipJsonSchema[None]
-"""What a field is that was left out; null is refused."""
-OMITTED: Final[Any] = Field(None, json_schema_extra=lambda schema: schema.pop("default"))
+
+def _without_null(schema: dict[str, Any]) -> None:
+    """The schema of a list that may be left out, but not be null."""
+    del schema["default"]
+    schema.update(schema.pop("anyOf")[0])
+
+
+OMITTED: Final[Any] = Field(None, json_schema_extra=_without_null)
 TagGroup = Annotated[list[Text], Field(max_length=MAX_TAGS)]
 
 
@@ -58,10 +62,10 @@ class TargetWrite(_Closed):
     An unknown field is refused: a selector that is passed over would run every check.
     """
 
-    match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | Omitted = OMITTED
+    match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | None = OMITTED
     """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there.
     A group without tags, and a `!` without one, match none. Left out: whatever the tags."""
-    check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | Omitted = OMITTED
+    check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | None = OMITTED
     """Any of these checks. Left out: whichever the check."""
 
     @field_validator("match_tags", "check_id", mode="before")

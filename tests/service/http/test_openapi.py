@@ -214,5 +214,5 @@ async def test_the_trigger_says_what_an_empty_target_means(alice: ApiUser) -> No
     assert "without a target and with `{}` for one, that is every activated check" in words
     assert "a selector that is an empty list chooses none" in words
     selectors = document["components"]["schemas"]["TargetWrite"]["properties"]
-    assert "Null: whatever the tags" in selectors["matchTags"]["description"]
-    assert "Null: whichever the check" in selectors["checkId"]["description"]
+    assert "Left out: whatever the tags" in selectors["matchTags"]["description"]
+    assert "Left out: whichever the check" in selectors["checkId"]["description"]
