@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Final
 
 import structlog
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from service.http.error_responses import error_response
 from service.http.errors import ApiError, LargeHeadError, SlowHeadError
@@ -67,10 +67,13 @@ class LimitedProtocol(SingleWriteProtocol):
         super().__init__(**given)
         self._all = connections
         self._limits = connections.limits
+        self.headers = []
         self._pending_bytes = 0
         """Bytes that came since the parser last completed a head, a message or a part of a body."""
         self._in_head = False
         """Whether a head has begun and not ended."""
+        self._is_busy = False
+        """Whether a request is being answered."""
         self._head_timer: asyncio.TimerHandle | None = None
         """Ends the wait for a head. None: no head is awaited, or uvicorn's own timer does."""
         self._unread_timer: asyncio.TimerHandle | None = None
@@ -100,7 +103,7 @@ class LimitedProtocol(SingleWriteProtocol):
             self._refuse(self._too_large())
         elif self._in_head:
             self._await_rest_of_head()
-        elif self._head_timer is None and self._has_answered():
+        elif self._head_timer is None and not self._is_busy:
             self._await_head()  # uvicorn stopped its timer for what may be no request at all
 
     def on_message_begin(self) -> None:
@@ -116,6 +119,7 @@ class LimitedProtocol(SingleWriteProtocol):
             self._refusal = self._too_large()
             raise self._refusal
         self._in_head = False
+        self._is_busy = True
         self._pending_bytes = 0
         self._forget()
         super().on_headers_complete()
@@ -133,6 +137,7 @@ class LimitedProtocol(SingleWriteProtocol):
     def on_response_complete(self) -> None:
         """The request is answered."""
         super().on_response_complete()
+        self._is_busy = not self.cycle.response_complete  # another one may have come meanwhile
         if self.timeout_keep_alive_task is not None:
             self._all.idle[self] = None
 
@@ -177,18 +182,9 @@ class LimitedProtocol(SingleWriteProtocol):
         else:
             self.give_way()
 
-    def _has_answered(self) -> bool:
-        """Whether there was a request, and its answer is complete."""
-        cycle = self._cycle()
-        return cycle is not None and cycle.response_complete
-
-    def _cycle(self) -> RequestResponseCycle | None:
-        """The last request with its answer. None: there was none, whatever uvicorn declares."""
-        return self.cycle
-
     def _has_too_many_fields(self) -> bool:
         """Whether the head has, as far as it is there, together with the fields after a body."""
-        return len(self.headers or ()) > self._limits.head_fields
+        return len(self.headers) > self._limits.head_fields
 
     def _too_large(self) -> ApiError:
         limits = self._limits
@@ -200,7 +196,7 @@ class LimitedProtocol(SingleWriteProtocol):
 
     def _refuse(self, refusal: ApiError) -> None:
         """Answer before the application sees the request, and close."""
-        if self._cycle() is None or self._has_answered():
+        if not self._is_busy:
             answer = error_response(refusal)
             fields = [
                 *self.server_state.default_headers,

@@ -3,7 +3,8 @@
 import os
 import time
 
-file = os.memfd_create("hidden")
-for _ in range(400):
-    os.write(file, b"x" * 1_000_000)
+files = [os.memfd_create("hidden") for _ in range(8)]
+for file in files:
+    for _ in range(50):
+        os.write(file, b"x" * 1_000_000)
 time.sleep(150)
