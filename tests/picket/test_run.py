@@ -77,7 +77,7 @@ type: BROWSER
 script: |
   process.env.SERVICE_SECRET_KEY = 'fr3sh-key';
   const codes = [...process.env.SERVICE_SECRET_KEY].map((one) => one.charCodeAt(0));
-  console.log(JSON.stringify(codes));
+  console.log(codes.join(','));
 """
 
 

@@ -54,10 +54,11 @@ async def test_a_cursor_keeps_to_the_filters(api: PublicApi) -> None:
         await store(api, check, failed, started_ms=START_MS + 5_000 + number)
     retried = {"result_type": ResultType.ATTEMPT, "started_ms": START_MS + 5_001}
     await store(api, check, failed, **retried)
-    path = f"/v2/check-results/{check['id']}?limit=2"
+    results = f"/v2/check-results/{check['id']}"
+    path = f"{results}?limit=2"
 
     async def found(query: str) -> int:
-        answer = await api.alice.get(f"{path}&limit=100&{query}")
+        answer = await api.alice.get(f"{results}?limit=100&{query}")
         return int(answer.body["length"])
 
     assert await found("hasFailures=true") == 3
