@@ -42,7 +42,7 @@ async def time_passes(api: PublicApi) -> None:
     def turn(connection: Connection) -> None:
         now_ms = api.backend.clock.now_ms(connection)
         tick(connection, now_ms=now_ms)
-        expire_jobs(connection, now_ms=now_ms)
+        expire_jobs(connection, watched_since_ms=0, now_ms=now_ms)
 
     await api.database.write(turn)
 

@@ -3,6 +3,7 @@ from sqlalchemy import delete, select, update
 from structlog.testing import capture_logs
 
 from contract.agent_api import ReleaseReason
+from service.clock import Watch
 from service.db.tables.checks import check_
 from service.db.tables.locations import agent, location_outage, location_sample
 from service.db.tables.runs import job
@@ -19,7 +20,7 @@ TEN_MINUTES_S = 600
 @pytest.fixture
 async def watch(world: World) -> LocationWatch:
     """It has been running for a while."""
-    made = LocationWatch(world.clock)
+    made = LocationWatch(world.clock, Watch())
     await world.database.write(made.look)
     world.time.pass_s(200)
     return made
@@ -110,13 +111,13 @@ async def test_after_its_start_the_service_gives_agents_time_to_come_back(world:
     await world.agent_seen()
     await planned(world)
     world.time.pass_s(TEN_MINUTES_S * 2)
-    started = LocationWatch(world.clock)
+    started = LocationWatch(world.clock, Watch())
     await world.database.write(started.look)
     assert not await is_out(world)
     world.time.pass_s(120)
     await world.database.write(started.look)
     assert await is_out(world)
-    again = LocationWatch(world.clock)
+    again = LocationWatch(world.clock, Watch())
     await world.database.write(again.look)
     assert await is_out(world)
 
@@ -186,6 +187,6 @@ async def test_a_run_whose_agent_died_just_before_the_location_went_is_missed_to
     await world.claim()
     await world.database.write(lambda c: c.execute(delete(agent)))
     world.time.pass_s(TEN_MINUTES_S)
-    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     await world.database.write(watch.look)
     assert await causes(world, check_id) == [("MISSED", "no_agent")]
