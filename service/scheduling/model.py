@@ -17,7 +17,7 @@ class DueTimes(NamedTuple):
 
     first_ms: int
     last_ms: int
-    count: int
+    number: int
 
 
 class Ticked(NamedTuple):

@@ -75,7 +75,7 @@ def _plan(check: DueCheck, where: list[str], *, now_ms: int) -> _Planned:
     for each in skipped_due_times(when, planned_ms=check.next_run_ms, newest_ms=newest_ms):
         at = places(where, run_parallel=bool(check.run_parallel), turn=turn)
         missed += (MissedRun(check.check_id, location_id, *each) for location_id in at)
-        turn += each.count
+        turn += each.number
     next_ms = next_after_run_ms(when, planned_ms=check.next_run_ms, now_ms=now_ms)
     at = places(where, run_parallel=bool(check.run_parallel), turn=turn)
     until_ms = queued_until(CheckType(check.check_type), now_ms=now_ms, next_run_ms=next_ms)

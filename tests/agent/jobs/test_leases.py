@@ -214,7 +214,8 @@ async def test_runs_that_end_while_a_renewal_fails_leave_nothing_to_try_again() 
     it = Bench()
     run = it.hold("job-1")
 
-    async def fails(leases: Sequence[Lease]) -> RenewAnswer:
+    async def fails(leases: Sequence[Lease], *, is_complete: bool) -> RenewAnswer:
+        assert is_complete
         assert leases == (run.job.lease,)
         it.leases.drop(run.job)
         raise ServiceAwayError("restarting")

@@ -66,7 +66,7 @@ async def test_a_result_under_an_old_fence_is_kept_as_history_and_never_counts(
     assert await world.submit(a_result(slow, Status.FAILED)) == [Verdict.DUPLICATE]
     assert await kinds_of(world, check_id) == [("FINAL", "PASSED", 1)]
     late = await world.rows(select(late_result))
-    assert [(row.run_id, row.fence, row.agent_id) for row in late] == [(1, 1, "agent-1")]
+    assert [(row.run_id, row.fence, row.agent_id) for row in late] == [(1, slow.fence, "agent-1")]
 
 
 async def test_a_late_result_counts_while_nobody_else_has_the_job(world: World) -> None:
@@ -109,7 +109,7 @@ async def test_a_result_with_a_fence_that_was_never_given_is_rejected(world: Wor
     check_id = await world.check()
     await world.queue(check_id)
     [job] = await world.claim()
-    assert await world.submit(replace_fence(a_result(job), 7)) == [Verdict.FOREIGN_JOB]
+    assert await world.submit(replace_fence(a_result(job), job.fence + 6)) == [Verdict.FOREIGN_JOB]
     assert await world.results(check_id) == []
 
 

@@ -22,7 +22,7 @@ async def test_a_failed_run_is_tried_again_after_its_backoff(world: World) -> No
     assert await world.claim("claim-2") == []
     world.time.pass_s(10)
     [second] = await world.claim("claim-3")
-    assert (second.run_id, second.attempt, second.fence) == (first.run_id, 2, 2)
+    assert (second.run_id, second.attempt, second.fence) == (first.run_id, 2, first.fence + 1)
     await world.submit(a_result(second))
     assert await kinds_of(world, check_id) == [("ATTEMPT", "FAILED", 1), ("FINAL", "PASSED", 2)]
     assert len(await world.rows(select(run_final))) == 1
