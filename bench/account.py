@@ -193,7 +193,7 @@ async def ticks(file: Path, size: int) -> Iterator[Measured]:
         took, used_s = [], 0.0
         for _ in range(-(-size // GROUP)):
             began, before_s = time.perf_counter(), time.process_time()
-            done = await database.write(lambda c: tick(c, now_ms=now_ms))
+            done = (await database.write(lambda c: tick(c, now_ms=now_ms))).checks
             used_s += time.process_time() - before_s
             took.append((time.perf_counter() - began) * 1000)
             if done != expected:

@@ -155,6 +155,9 @@ class Renew(Wire, frozen=True, kw_only=True):
     """Renew the leases of all running jobs."""
 
     leases: tuple[Lease, ...]
+    is_complete: bool = False
+    """Whether these are all leases that the agent holds; the service takes back jobs that two
+    complete renewals leave out."""
 
 
 class RenewAnswer(Wire, frozen=True, kw_only=True):

@@ -26,28 +26,30 @@ from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
 from service.bundles.bundles import BundleSweep
 from service.bundles.files import BundleFiles
-from service.clock import Clock
-from service.db.engine import Database, DatabaseBusyError
+from service.clock import Clock, Watch
+from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 from service.db.migrate import migrate
 from service.db.periodic_tasks import Periodic, changing
 from service.db.sqlite import open_sqlite
 from service.heartbeats.api import PingApi
 from service.http.dependencies import Backend
 from service.http.error_responses import error_response
-from service.http.errors import ApiError
+from service.http.errors import ApiError, NoRoomError
 from service.http.performance.fast_path import FastPath
 from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency import idempotency
 from service.idempotency.idempotency import IdempotencyStore
 from service.jobs import settle
 from service.jobs.long_poll import ClaimQueue, open_claim_queue
+from service.jobs.model import DueTimesMissed
+from service.jobs.unnamed_leases import UnnamedLeases
 from service.locations.health import LocationWatch
 from service.metrics import Metrics, RequestMetrics
 from service.metrics_page import MetricsPage
 from service.pepper import pepper_of, wrong_pepper
 from service.results.model import Stored
 from service.routers import install_api
-from service.scheduling.tick import GROUP, ClockWatch, tick
+from service.scheduling.tick import GROUP, ClockWatch, Scheduler
 from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
 from service.settings import BadgeAccess, Settings
@@ -60,6 +62,7 @@ _TICK_S = 0.25
 _REAP_S = 1.0
 _LOOK_S = 5.0
 _SWEEP_S = 600.0
+_DISK_FULL = "The service's disk takes no more; nothing was stored. Try again once it has room."
 
 
 class BusyError(ApiError):
@@ -98,9 +101,6 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     database = open_sqlite(settings.database_file)
     try:
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
-        await database.write(
-            lambda c: settle.extend_leases_after_restart(c, now_ms=clock.now_ms(c))
-        )
         backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
         claim_queue = await open_claim_queue(database, clock, vault)
         service, presence = _assemble(settings, backend, claim_queue, secrets)
@@ -162,12 +162,12 @@ def _first_start(
 
 
 def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
-    def scheduler(connection: Connection) -> int:
-        return tick(connection, now_ms=clock.now_ms(connection))
+    watch = Watch()
+    reaper = settle.Reaper(watch)
 
-    def reaper(connection: Connection) -> int:
+    def reap(connection: Connection) -> int:
         now_ms = clock.now_ms(connection)
-        ended = settle.expire_jobs(connection, now_ms=now_ms)
+        ended = reaper.reap(connection, now_ms=now_ms)
         return ended + sessions.end_overdue_of_groups(connection, now_ms=now_ms)
 
     def forgetter(connection: Connection) -> int:
@@ -175,17 +175,17 @@ def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
         gone = idempotency.forget_old(connection, now_ms=now_ms)
         return gone + audit.forget_old(connection, now_ms=now_ms)
 
-    watch, clock_watch = LocationWatch(clock), ClockWatch(clock)
+    locations, clock_watch = LocationWatch(clock, watch), ClockWatch(clock)
     sweep = BundleSweep(bundles, clock).sweep
     return (
         Periodic(name="bundles", act=sweep, every_s=_SWEEP_S),
         Periodic(name="forgetter", act=changing(forgetter), every_s=_SWEEP_S),
-        Periodic(name="scheduler", act=changing(scheduler), every_s=_TICK_S, most=GROUP),
+        Periodic(name="scheduler", act=Scheduler(clock).act, every_s=_TICK_S, most=GROUP),
         Periodic(
             name="clock-watch", act=changing(clock_watch.reschedule_if_set_back), every_s=_REAP_S
         ),
-        Periodic(name="locations", act=changing(watch.look), every_s=_LOOK_S),
-        Periodic(name="reaper", act=changing(reaper), every_s=_REAP_S, most=settle.GROUP),
+        Periodic(name="locations", act=changing(locations.look), every_s=_LOOK_S),
+        Periodic(name="reaper", act=changing(reap), every_s=_REAP_S, most=settle.GROUP),
     )
 
 
@@ -196,6 +196,7 @@ def _assemble(
     presence = Presence(database, clock, waiting=claim_queue.waiting_agents)
     metrics = Metrics()
     database.listen(Stored, metrics.count_results)
+    database.listen(DueTimesMissed, metrics.count_due_times_missed)
     database.listen(Entry, audit.log_entry)
     agents = _agents(backend, claim_queue, presence, metrics)
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
@@ -223,6 +224,7 @@ def _agents(
         limits=backend.limits,
         presence=presence,
         claim_queue=claim_queue,
+        unnamed=UnnamedLeases(backend.monotonic),
         artifacts=ArtifactDoor(database, backend.artifacts),
         bundles=BundleDownloads(database, backend.bundles),
         claimed=metrics.count_claim,
@@ -276,6 +278,8 @@ def _backend(
 
 
 async def _busy(_request: Request, problem: Exception) -> Response:
+    if isinstance(problem, DatabaseFullError):
+        return error_response(NoRoomError(_DISK_FULL, headers={"retry-after": "5"}))
     log.warning("http.database_busy", reason=str(problem))
     refusal = BusyError("The database is busy; try again.", headers={"retry-after": "1"})
     return error_response(refusal)

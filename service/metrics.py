@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from contract.release import RELEASE
-from service.jobs.model import QueueDepth
+from service.jobs.model import DueTimesMissed, QueueDepth
 from service.results.model import Cause, Kind, ResultType, RunStatus, Stored
 
 NAMESPACE: Final = "picket_service"
@@ -67,6 +67,10 @@ class Metrics:
             for series in self._series_by_kind[kind]:
                 series.inc(count)
 
+    def count_due_times_missed(self, notice: DueTimesMissed) -> None:
+        """Runs were due while the service was away."""
+        self._due_times_missed.inc(notice.count)
+
     def count_request(self, method: str, route: str, status: int, *, took_s: float) -> None:
         """A request was answered; a long poll takes as long as it waited."""
         series = self._answers.get((method, route, status))
@@ -89,6 +93,9 @@ class Metrics:
         self._results = self._counter("results", "Results that were stored.", "type", "status")
         self._missed = self._counter(
             "runs_missed", "Runs that ended without checking the target.", "cause"
+        )
+        self._due_times_missed = self._counter(
+            "due_times_missed", "Runs that were due while the service was away."
         )
         # Made once: finding one by its labels takes as long as the rest of the counting.
         self._series_by_kind: dict[Kind, tuple[Counter, ...]] = {

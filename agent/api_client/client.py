@@ -203,9 +203,9 @@ class ServiceClient:
         limit_s = claim.wait_s + QUICK_LIMIT_S
         return await self._post(api.CLAIM, encode(claim), api.ClaimAnswer, limit_s=limit_s)
 
-    async def renew(self, leases: Sequence[Lease]) -> api.RenewAnswer:
+    async def renew(self, leases: Sequence[Lease], *, is_complete: bool = False) -> api.RenewAnswer:
         """Keep leases."""
-        body = encode(api.Renew(leases=tuple(leases)))
+        body = encode(api.Renew(leases=tuple(leases), is_complete=is_complete))
         return await self._post(api.RENEW, body, api.RenewAnswer)
 
     async def release(self, jobs: Sequence[api.Released]) -> None:

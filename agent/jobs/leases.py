@@ -117,7 +117,7 @@ class Leases:
         asked_at = self._clock()  # the service may have counted from then on
         try:
             async with asyncio.timeout(max(shortest_s / 3, 0.1)):
-                answer = await self._client.renew(leases)
+                answer = await self._client.renew(leases, is_complete=True)
         except (ServiceError, TimeoutError) as problem:
             asked_s = asked_wait_s(problem)
             self._retry_at = self._next_try_at(asked_s, shortest_s=shortest_s)

@@ -21,9 +21,8 @@ from contract.wire import UnreadableMessageError, decode
 
 UNREAD_LEASE_S: Final = 60.0
 """How long a job that could not be read is taken to be ours."""
-SAME_CLAIM_S: Final = 30.0
-"""How long a claim is repeated under its id; after that, the leases of jobs it may have got are
-left to run out."""
+SAME_CLAIM_S: Final = 300.0
+"""How long a claim is repeated under its id: no lease of a job that it may have got is longer."""
 _REPEAT_LIMIT_S: Final = 5.0
 _LONGEST_MESSAGE: Final = 500
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
+import structlog
 from sqlalchemy import Connection
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -12,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive
 
 from contract import agent_api as wire
-from contract.agent_api import AGENT_ID_HEADER
+from contract.agent_api import AGENT_ID_HEADER, ReleaseReason
 from contract.wire import Wire, encode
 from service.agents import actions
 from service.agents.artifacts import ArtifactDoor
@@ -38,7 +39,10 @@ from service.jobs import actions as jobs
 from service.jobs.long_poll import Caller, ClaimQueue
 from service.jobs.model import LEASE_MS, Claimant, fence_number, job_number
 from service.jobs.settle import Release, release
+from service.jobs.unnamed_leases import UnnamedLeases
 from service.results.ingest import Arrived, Verdict, take_results
+
+log = structlog.get_logger()
 
 MessageT = TypeVar("MessageT", bound=msgspec.Struct)
 
@@ -134,6 +138,7 @@ class AgentApi:
     limits: RateLimits
     presence: Presence
     claim_queue: ClaimQueue
+    unnamed: UnnamedLeases
     artifacts: ArtifactDoor
     bundles: BundleDownloads
     claimed: Callable[[int], None]
@@ -262,8 +267,28 @@ class AgentApi:
             return jobs.renew(connection, call.location_id, leases, now_ms=now_ms)
 
         held = await self.database.write(change)
+        if renew.is_complete:
+            await self._take_back_unnamed(call, frozenset(leases))
         lost = (lease for lease, holds in zip(renew.leases, held, strict=True) if not holds)
         return wire.RenewAnswer(lost=tuple(lost))
+
+    async def _take_back_unnamed(
+        self, call: AgentRequest, named: frozenset[tuple[int, int]]
+    ) -> None:
+        """Requeue the jobs that two complete renewals of their agent left out."""
+        who = call.location_id, call.agent_id()
+        held = await self.database.read(lambda c: jobs.find_leased_to(c, *who))
+        unnamed = self.unnamed.note(who, held=held, named=named)
+        if not unnamed:
+            return
+        given = [Release(*lease, ReleaseReason.DRAINING) for lease in unnamed]
+        log.info("leases.taken_back", location_id=who[0], agent_id=who[1], jobs=len(given))
+
+        def change(connection: Connection) -> None:
+            now_ms = self.clock.now_ms(connection)
+            release(connection, given, location_id=call.location_id, now_ms=now_ms)
+
+        await self.database.write(change)
 
     async def _release(self, call: AgentRequest) -> Wire:
         message = await call.read(wire.Release)

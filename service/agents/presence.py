@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from service.agents import store
 from service.clock import Clock
-from service.db.engine import Database, DatabaseBusyError
+from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 
 log = structlog.get_logger()
 
@@ -70,7 +70,8 @@ class Presence:
             await self._database.write(change)
         except DatabaseBusyError as problem:
             self._seen |= seen
-            log.warning("presence.postponed", agents=len(seen), reason=str(problem))
+            if not isinstance(problem, DatabaseFullError):
+                log.warning("presence.postponed", agents=len(seen), reason=str(problem))
 
 
 MIN_AGENT_VERSION: Final = "0.1.0"

@@ -32,6 +32,7 @@ from service.checks.model import (
     ScriptedRow,
     StatusFilter,
 )
+from service.db.json_columns import readable_json
 from service.db.tables.checks import check_, check_group_tag, check_location, check_state, check_tag
 from service.results.model import RunStatus
 from service.vault.texts import HIDDEN
@@ -52,6 +53,7 @@ COLUMNS: Final = (
 )
 SECRETS: Final = check_.c.secrets
 NAME_COLUMNS: Final = (check_.c.id, check_.c.type, check_.c.name, check_.c.created_ms)
+_DOC: Final = readable_json(check_.c.doc)
 _ONE: Final[Select[Any]] = select(*COLUMNS).where(
     check_.c.account_id == bindparam("account_id"), check_.c.id == bindparam("check_id")
 )
@@ -108,7 +110,7 @@ _SCRIPTED: Final = select(
 )
 _PHASES: Final = or_(
     *(
-        check_.c.doc[field].as_integer() == bindparam("snippet_id")
+        _DOC[field].as_integer() == bindparam("snippet_id")
         for field in ("setupSnippetId", "tearDownSnippetId")
     )
 )
@@ -123,12 +125,12 @@ _BUNDLED: Final = (
     .where(
         check_location.c.location_id == bindparam("location_id"),
         check_.c.type == CheckType.PLAYWRIGHT.value,
-        check_.c.doc["codeBundlePath"].as_string() == bindparam("sha256"),
+        _DOC["codeBundlePath"].as_string() == bindparam("sha256"),
     )
     .limit(1)
 )
 _BUNDLES: Final = (
-    select(check_.c.doc["codeBundlePath"].as_string())
+    select(_DOC["codeBundlePath"].as_string())
     .where(check_.c.type == CheckType.PLAYWRIGHT.value)
     .distinct()
 )
@@ -274,7 +276,7 @@ def _build_conditions(wanted: CheckFilter) -> list[ColumnElement[bool]]:
             )
         )
     if wanted.url_part:
-        url = func.replace(check_.c.doc["request"]["url"].as_string(), f"{HIDDEN}@", "")
+        url = func.replace(_DOC["request"]["url"].as_string(), f"{HIDDEN}@", "")
         found.append(and_(check_.c.type == "API", url.icontains(wanted.url_part, autoescape=True)))
     if wanted.status:
         found.append(_has_status(_STATUSES[wanted.status]))
@@ -289,7 +291,7 @@ def _has_status(statuses: Sequence[RunStatus]) -> ColumnElement[bool]:
     return exists().where(check_state.c.check_id == check_.c.id, check_state.c.status.in_(statuses))
 
 
-_ORDER: Final = check_.c.doc["groupOrder"].as_float()
+_ORDER: Final = _DOC["groupOrder"].as_float()
 _IS_MEMBER: Final = and_(
     check_.c.account_id == bindparam("account_id"), check_.c.group_id == bindparam("of_group")
 )
@@ -336,7 +338,7 @@ def update_resolved(connection: Connection, effects: Mapping[str, Mapping[str, A
         connection.execute(update(check_).where(check_.c.id == bindparam("changed")), rows)
 
 
-_TAGS: Final = func.coalesce(check_.c.applied, check_.c.doc, type_=JSON)["tags"]
+_TAGS: Final = func.coalesce(readable_json(check_.c.applied), _DOC, type_=JSON)["tags"]
 _TO_RUN: Final[Select[Any]] = (
     select(check_.c.id, check_.c.type, check_.c.lane, check_.c.name, _TAGS.label("tags"))
     .where(check_.c.account_id == bindparam("account_id"), check_.c.activated)
@@ -398,5 +400,5 @@ def _read_runnable(row: Row[Any]) -> CheckToRun:
         type=CheckType(row.type),
         lane=Lane(row.lane),
         name=row.name,
-        tags=frozenset(row.tags),
+        tags=frozenset(row.tags or ()),
     )

@@ -9,6 +9,7 @@ from service.checks.model import CheckRow
 from service.checks.schemas import AlertChannels, VariablesWrite
 from service.checks.secrets import decrypt, decrypt_for_people
 from service.checks.types.registry import TYPES
+from service.http.errors import UnreadableError
 from service.http.times import format_time
 from service.variables.schemas import compare as variable
 from service.variables.schemas import render_doc
@@ -25,6 +26,8 @@ def render(
     Raises:
         UnreadableError: a secret is to be shown, and cannot be decrypted.
     """
+    if not (row.effective if as_it_runs else row.doc):  # its text is no JSON
+        return _render_broken(row, viewer)
     revealed = viewer.reveal(row, decrypt_for_people)
     doc = revealed.effective if as_it_runs else revealed.doc
     if not viewer.may_write:
@@ -44,6 +47,23 @@ def render(
     return answer
 
 
+def _render_broken(row: CheckRow, viewer: Viewer) -> dict[str, Any]:
+    """What is left of a check whose text in the database is no JSON."""
+    if not viewer.hides_unreadable:
+        raise UnreadableError(
+            f"The stored check {row.id} cannot be read: its text in the database is not JSON."
+            " Replace the check with PUT, or delete it."
+        )
+    return {
+        "id": row.id,
+        "checkType": row.type,
+        "name": row.name,
+        "activated": row.activated,
+        "created_at": format_time(row.created_ms),
+        "updated_at": format_time(row.updated_ms),
+    }
+
+
 def compare(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
     """All of a check, its secrets too: to tell what a change changed, and never for an answer.
 
@@ -51,7 +71,7 @@ def compare(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
     """
     variables = [variable(one, vault) for one in row.variables]
     bare = replace(_decrypt_or_blank(row, vault), variables=())
-    whole = render(bare, base_url=base_url, viewer=Viewer.writer(vault))
+    whole = render(bare, base_url=base_url, viewer=Viewer.writer(vault).hiding)
     return {**whole, "environmentVariables": variables}
 
 

@@ -20,6 +20,10 @@ class DatabaseBusyError(Exception):
     """The database took no change in time; nothing of the change was stored. Try again."""
 
 
+class DatabaseFullError(DatabaseBusyError):
+    """The disk takes no change; nothing was stored. The database has logged it once for all."""
+
+
 class DatabaseUnusableError(Exception):
     """There is no way to keep the database where the settings say; says why."""
 
@@ -36,6 +40,7 @@ class Database(Protocol):
 
         Raises:
             DatabaseBusyError: another process holds the database, or too many changes wait.
+            DatabaseFullError: the disk is full or fails.
         """
 
     async def read(self, query: Callable[[Connection], T]) -> T:

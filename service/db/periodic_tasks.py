@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection
 
-from service.db.engine import Database, DatabaseBusyError
+from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 
 log = structlog.get_logger()
 
@@ -33,7 +33,8 @@ class Periodic:
             try:
                 done = await self.act(database)
             except DatabaseBusyError as problem:
-                log.warning("periodic.postponed", name=self.name, reason=str(problem))
+                if not isinstance(problem, DatabaseFullError):
+                    log.warning("periodic.postponed", name=self.name, reason=str(problem))
             except Exception:
                 # This task's own last resort: one poisoned row must not stop the service.
                 log.exception("periodic.failed", name=self.name)

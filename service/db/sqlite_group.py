@@ -11,7 +11,7 @@ from typing import Any, cast
 import structlog
 from sqlalchemy import Connection
 
-from service.db.engine import DatabaseBusyError, take_notices
+from service.db.engine import DatabaseBusyError, DatabaseFullError, take_notices
 
 log = structlog.get_logger()
 
@@ -35,6 +35,14 @@ class Settled:
     problem: Exception | None
     """None: it is committed, and `value` is what it returned."""
     notices: list[object]
+    wrote: bool = False
+    """It changed rows, which are on the disk."""
+
+
+def is_disk_fault(problem: Exception) -> bool:
+    """Whether the disk, not the change, is at fault; SQLAlchemy wraps the driver's errors."""
+    code = getattr(getattr(problem, "orig", problem), "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code & 0xFF in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 def driver(connection: Connection) -> sqlite3.Connection:
@@ -85,7 +93,8 @@ def _ended(connection: Connection, group: deque[Change], made: Iterable[Settled]
         settled = list(made)
         driver(connection).execute("COMMIT")
     except sqlite3.Error as problem:
-        log.exception("database.group_lost", changes=len(group))
+        if not is_disk_fault(problem):
+            log.exception("database.group_lost", changes=len(group))
         settled = _refuse(group, problem)
         driver(connection).rollback()
         take_notices(connection)
@@ -105,7 +114,8 @@ def _begin(sqlite: sqlite3.Connection, group: deque[Change]) -> list[Settled]:
         try:
             sqlite.execute("BEGIN IMMEDIATE")
         except sqlite3.DatabaseError as problem:
-            log.warning("database.not_begun", waiting=len(group), error=str(problem))
+            if not is_disk_fault(problem):
+                log.warning("database.not_begun", waiting=len(group), error=str(problem))
             overdue = _overdue(group, problem)
             refused += _refuse(overdue, problem)
             for change in overdue:
@@ -125,7 +135,8 @@ def _overdue(group: deque[Change], problem: sqlite3.DatabaseError) -> list[Chang
 
 
 def _refuse(changes: Iterable[Change], problem: sqlite3.Error) -> list[Settled]:
-    busy = DatabaseBusyError(f"the database accepted no change: {problem}")
+    kind = DatabaseFullError if is_disk_fault(problem) else DatabaseBusyError
+    busy = kind(f"the database accepted no change: {problem}")
     busy.__cause__ = problem
     return [Settled(change.waiter, None, busy, []) for change in changes]
 
@@ -152,8 +163,10 @@ def _run_in_savepoint(
 
 
 def _made(connection: Connection, change: Change) -> Settled:
+    changes_before = driver(connection).total_changes
     value = change.change(connection)
-    return Settled(change.waiter, value, None, take_notices(connection))
+    wrote = driver(connection).total_changes > changes_before
+    return Settled(change.waiter, value, None, take_notices(connection), wrote)
 
 
 def _undone(
@@ -164,8 +177,11 @@ def _undone(
     *undo: str,
 ) -> Settled:
     """A change that failed leaves nothing; whoever waits for it is told."""
-    if not sqlite.in_transaction:
-        # The disk is full or broken: SQLite has rolled back the whole group by itself.
+    if not sqlite.in_transaction or is_disk_fault(problem):
+        # The disk is full or broken: SQLite has rolled back the whole group, or should.
+        fault = getattr(problem, "orig", problem)
+        if isinstance(fault, sqlite3.Error):
+            raise fault
         raise sqlite3.OperationalError(str(problem)) from problem
     for statement in undo:
         sqlite.execute(statement)

@@ -26,6 +26,7 @@ from service.checks.rules import phase_problem
 from service.checks.types.api import ApiAssertion
 from service.groups.model import BASE_URL, Form, GroupRow
 from service.groups.secrets import decrypt, decrypt_for_people
+from service.http.errors import UnreadableError
 from service.http.schema import JsonNumber, RequestModel, Text, field_error
 from service.http.times import format_time
 from service.variables.model import VariableRow
@@ -197,6 +198,8 @@ def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
     Raises:
         UnreadableError: a secret is to be shown, and cannot be decrypted.
     """
+    if not group.doc:  # its text is no JSON
+        return _render_broken(group, viewer)
     return {
         "id": group.id,
         **viewer.reveal(group, decrypt_for_people).doc,
@@ -206,12 +209,22 @@ def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
     }
 
 
+def _render_broken(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
+    """What is left of a group whose text in the database is no JSON."""
+    if not viewer.hides_unreadable:
+        raise UnreadableError(
+            f"The stored group {group.id} cannot be read: its text in the database is not JSON."
+            " Replace the group with PUT, or delete it."
+        )
+    return {"id": group.id, "name": group.name, "created_at": format_time(group.created_ms)}
+
+
 def compare(group: GroupRow, vault: Vault) -> dict[str, Any]:
     """All of a group, its secrets too: to tell what a change changed, and never for an answer.
 
     Secrets that cannot be decrypted equal nothing, so that whatever takes their place is a change.
     """
-    whole = render(_decrypt_or_blank(group, vault), Viewer.writer(vault))
+    whole = render(_decrypt_or_blank(group, vault), Viewer.writer(vault).hiding)
     return {
         **whole,
         "environmentVariables": [variable(one, vault) for one in _own_variables(group)],
@@ -220,7 +233,7 @@ def compare(group: GroupRow, vault: Vault) -> dict[str, Any]:
 
 def _own_variables(group: GroupRow) -> Sequence[VariableRow]:
     """Without the group's address, which stands elsewhere in its answer."""
-    has_url = bool(group.doc["apiCheckDefaults"]["url"])
+    has_url = bool((group.doc.get("apiCheckDefaults") or {}).get("url"))
     return [one for one in group.variables if not (has_url and one.key == BASE_URL)]
 
 

@@ -69,6 +69,13 @@ def renew(
     return queue_of(connection).renew(connection, location_id, leases, now_ms=now_ms)
 
 
+def find_leased_to(
+    connection: Connection, location_id: str, agent_id: str
+) -> list[tuple[int, int]]:
+    """The leases of an agent, as (job, fence)."""
+    return store.find_leased_to(connection, location_id, agent_id)
+
+
 def find_held(connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
     """The jobs that are not done, by id."""
     return queue_of(connection).find_held(connection, job_ids)

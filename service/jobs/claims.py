@@ -5,12 +5,11 @@ Most jobs need neither, and those cost no more than the test whether they do.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -22,7 +21,7 @@ from contract.wire import Seconds, Wire, decode, encode
 from service.certificates import secrets as certificates
 from service.checks.secrets import decrypt_spec, is_encrypted
 from service.jobs.engines import queue_of
-from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
+from service.jobs.model import HELD_BACK_MS, LEASE_MS, Claimant, JobPlace, ReadyJob
 from service.jobs.queue import Assignment, JobQueue, ReadyQuery
 from service.jobs.settle import end_unreadable
 from service.locations.secrets import decrypt_proxy
@@ -44,6 +43,8 @@ class AssignedJobs:
     next_due_ms: int | None
     """When another round makes sense. None: not before a new job is queued."""
     now_ms: int
+    has_held_back: bool = False
+    """Jobs wait for another agent than the one that gave them back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,10 @@ def assign_jobs(
         next_due_ms = now_ms
     elif not all(assigned):
         next_due_ms = queue.next_due_ms(connection, scope.location_id, now_ms=now_ms)
-    return AssignedJobs(jobs, next_due_ms, now_ms)
+    held_back_ms = min(assigner.held_back_until_ms, default=None)
+    if held_back_ms is not None:
+        next_due_ms = held_back_ms if next_due_ms is None else min(next_due_ms, held_back_ms)
+    return AssignedJobs(jobs, next_due_ms, now_ms, has_held_back=held_back_ms is not None)
 
 
 def _is_cut(encoded: Sequence[bytes], assigned: Sequence[ReadyJob]) -> bool:
@@ -92,6 +96,8 @@ class _Assigner:
     queue: JobQueue
     scope: ClaimScope
     now_ms: int
+    held_back_until_ms: list[int] = field(default_factory=list)
+    """Until when each job that no claim got waits for an agent that has not given it back."""
 
     def find_repeated(self, claimants: Sequence[Claimant]) -> list[list[ReadyJob]]:
         """The jobs that repeated claims got before their answers were lost, with renewed leases."""
@@ -117,14 +123,29 @@ class _Assigner:
         limit = min(wanted, _MOST_AT_ONCE)
         query = ReadyQuery(self.location_id, lane, check_types, limit)
         ready = self.queue.find_ready(self.connection, query, now_ms=self.now_ms)
-        left = iter(ready)
+        left = deque(ready)
         assignments: list[Assignment] = []
         for who, jobs, slots in capacity:
-            for job in islice(left, slots):
+            for job in self._take(left, who, slots):
                 jobs.append(job)
                 assignments.append(self._assignment(job, who))
+        self.held_back_until_ms.extend(
+            job.due_ms + HELD_BACK_MS for job in left if job.returned_by is not None
+        )
         self.queue.assign(self.connection, assignments)
         return len(ready) == limit < wanted
+
+    def _take(self, left: deque[ReadyJob], who: Claimant, slots: int) -> Iterator[ReadyJob]:
+        """The next jobs for a claim; those that its agent gave back stay for others a while."""
+        held_back: list[ReadyJob] = []
+        while left and slots:
+            job = left.popleft()
+            if job.returned_by and job.held_back_until_ms(who.agent_id) > self.now_ms:
+                held_back.append(job)
+                continue
+            slots -= 1
+            yield job
+        left.extendleft(reversed(held_back))
 
     def encode(self, assigned: Sequence[Sequence[ReadyJob]]) -> list[list[bytes]]:
         """The assigned jobs as JSON, as agents read them."""

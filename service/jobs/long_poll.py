@@ -14,7 +14,7 @@ from contract.checks import CheckType, Lane
 from contract.job import JobHead
 from contract.wire import decode
 from service.clock import Clock
-from service.db.engine import Database, DatabaseBusyError
+from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 from service.jobs import store
 from service.jobs.claims import AssignedJobs, ClaimScope, assign_jobs
 from service.jobs.model import LEASE_MS, Claimant, JobsDue, job_number
@@ -90,8 +90,8 @@ class LocationWaiters:
 
     waiters: dict[str, PendingClaim] = field(default_factory=dict)
     """By claim, in the order of arrival."""
-    empty_for: set[JobFilter] = field(default_factory=set)
-    """Filters for which nothing was there since the last notice."""
+    empty_for: set[JobFilter | tuple[JobFilter, str]] = field(default_factory=set)
+    """Filters for which nothing was there since the last notice; with an agent, nothing for it."""
     is_assigning: bool = False
     _timer: asyncio.TimerHandle | None = None
     """Runs the next round by itself when a job turns due. None: no job waits for its time."""
@@ -117,7 +117,10 @@ class LocationWaiters:
         """Whether the next round may have jobs for the claim."""
         if waiter.answer.done():
             return False
-        return waiter.repeated or waiter.job_filter not in self.empty_for
+        if waiter.repeated:
+            return True
+        mine = waiter.job_filter, waiter.claimant.agent_id
+        return waiter.job_filter not in self.empty_for and mine not in self.empty_for
 
     def next_in_line(self) -> list[PendingClaim]:
         """The first claims that may get jobs, with at most `MOST_IN_ROUND` slots together.
@@ -134,14 +137,29 @@ class LocationWaiters:
             first.append(waiter)
         return first
 
-    def end_round(self, waiters: Iterable[PendingClaim], jobs_by_waiter: Iterable[Jobs]) -> None:
-        """End a round. If every claim with a filter got jobs, there may be more for it."""
+    def end_round(
+        self,
+        waiters: Sequence[PendingClaim],
+        jobs_by_waiter: Sequence[Jobs],
+        *,
+        has_held_back: bool = False,
+    ) -> None:
+        """End a round. If every claim with a filter got jobs, there may be more for it.
+
+        `has_held_back`: others may get jobs that were there and not for these agents.
+        """
         served: set[JobFilter] = set()
         starved: set[JobFilter] = set()
+        starved_agents: set[tuple[JobFilter, str]] = set()
         for waiter, jobs in zip(waiters, jobs_by_waiter, strict=True):
             (served if jobs else starved).add(waiter.job_filter)
+            if not jobs:
+                starved_agents.add((waiter.job_filter, waiter.claimant.agent_id))
             waiter.end_round(jobs)
         self.empty_for -= served - starved
+        if has_held_back:
+            self.empty_for -= starved
+            self.empty_for |= starved_agents
 
     def postpone(self, waiters: Iterable[PendingClaim]) -> None:
         """End a round that the busy database prevented; the next one looks again."""
@@ -380,14 +398,15 @@ class ClaimQueue:
         try:
             result = await self._database.write(change, brief=_is_brief(waiters, claimants))
         except DatabaseBusyError as problem:
-            log.warning("claims.postponed", claims=len(waiters), reason=str(problem))
+            if not isinstance(problem, DatabaseFullError):
+                log.warning("claims.postponed", claims=len(waiters), reason=str(problem))
             await asyncio.sleep(_BUSY_PAUSE_S)
             location.postpone(waiters)
             return
         for waiter, jobs in zip(waiters, result.jobs, strict=True):
             if not jobs:
                 self._assigned_until.pop((location_id, waiter.claimant.claim_id), None)
-        location.end_round(waiters, result.jobs)
+        location.end_round(waiters, result.jobs, has_held_back=result.has_held_back)
         self._plan_round(location_id, location, result)
 
     def _remember(self, location_id: str, waiters: Iterable[PendingClaim]) -> None:

@@ -1,9 +1,11 @@
 """The queue's values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
+
+import msgspec
 
 from contract.checks import CheckType, Lane
 from contract.job import RunSource
@@ -14,6 +16,8 @@ QUEUE_MS: Final = 360_000
 """How long a run may stay unclaimed before it is missed."""
 MOST_DELIVERIES: Final = 3
 """How many agents may lose a job before it is given up."""
+HELD_BACK_MS: Final = 5_000
+"""How long a job that an agent gave back waits for another one before that agent gets it again."""
 
 
 class Priority(IntEnum):
@@ -46,6 +50,16 @@ class QueueDepth(NamedTuple):
     oldest_wait_ms: int
 
 
+def agents_of(returned_by: str | None) -> list[str]:
+    """The agents of `returned_by`."""
+    return [] if returned_by is None else msgspec.json.decode(returned_by, type=list[str])
+
+
+def agents_text(agents: Sequence[str]) -> str:
+    """`returned_by` of these agents."""
+    return msgspec.json.encode(agents).decode()
+
+
 def job_number(job_id: str) -> int:
     """The row number of a job's id on the wire; 0, which no job has, for an id that is not ours."""
     return int(job_id) if job_id.isascii() and job_id.isdecimal() and len(job_id) < 19 else 0
@@ -70,6 +84,25 @@ class NewRun(NamedTuple):
     due_ms: int
     expires_ms: int
     priority: Priority
+
+
+class MissedRun(NamedTuple):
+    """Runs of a check at a location that were due while the service was away."""
+
+    check_id: str
+    location_id: str
+    first_ms: int
+    """When the first of them was due."""
+    last_ms: int
+    due_times: int
+    """How many they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueTimesMissed:
+    """Notice: the service was away when so many runs were due."""
+
+    count: int
 
 
 class Claimant(NamedTuple):
@@ -105,6 +138,14 @@ class ReadyJob(NamedTuple):
     """Suites of a session only: whether they install their packages anew. None: as 0."""
     group_id: int | None = None
     """None: the check is in no group."""
+    returned_by: str | None = None
+    """The agents that gave this attempt back, as JSON. None: none did."""
+
+    def held_back_until_ms(self, agent_id: str) -> int:
+        """Until when other agents may take the job, because this one gave it back."""
+        if self.returned_by is None or agent_id not in agents_of(self.returned_by):
+            return 0
+        return self.due_ms + HELD_BACK_MS
 
 
 class JobPlace(NamedTuple):
@@ -146,6 +187,8 @@ class HeldJob(NamedTuple):
     """None: never claimed."""
     agent_id: str | None
     """None: never claimed."""
+    returned_by: str | None
+    """The agents that gave this attempt back, as JSON. None: none did."""
 
 
 class RequeuedJob(NamedTuple):
@@ -160,3 +203,5 @@ class RequeuedJob(NamedTuple):
     attempt: int
     first_started_ms: int | None
     """None: no attempt came back yet."""
+    returned_by: str | None
+    """The agents that gave this attempt back, as JSON. None: none did."""

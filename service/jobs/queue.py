@@ -38,6 +38,9 @@ class JobQueue(Protocol):
     def add(self, connection: Connection, runs: Sequence[NewRun]) -> None:
         """Put runs into the queue; one that is there already stays as it is. Announces them."""
 
+    def reserve_ids(self, connection: Connection, count: int) -> range:
+        """Numbers that no run has or will have; the queue has had a run before."""
+
     def find_ready(
         self, connection: Connection, query: ReadyQuery, *, now_ms: int
     ) -> list[ReadyJob]:

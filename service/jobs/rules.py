@@ -8,9 +8,11 @@ from typing import Any, Final
 from contract.agent_api import ReleaseReason
 from contract.checks import AGENT_TYPES, CheckType
 from contract.result import Failure, FailureKind
-from service.jobs.model import MOST_DELIVERIES, QUEUE_MS, HeldJob
+from service.jobs.model import MOST_DELIVERIES, QUEUE_MS, HeldJob, agents_of, agents_text
 from service.results.model import Cause, RunStatus
 
+SEEN_MS: Final = 90_000
+"""An agent that waits for jobs is seen at least this often."""
 _SECOND_CHANCE_MS: Final = 30_000
 """A job that is given back stays claimable for this long at least."""
 _UNCOUNTED: Final = frozenset({ReleaseReason.DRAINING, ReleaseReason.CANCELLED})
@@ -24,6 +26,8 @@ class Requeue:
     due_ms: int
     expires_ms: int
     deliveries: int
+    returned_by: str | None
+    """As in `HeldJob`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +54,42 @@ def after_lost_lease(job: HeldJob, *, now_ms: int) -> Requeue | GiveUp:
     if job.deliveries >= MOST_DELIVERIES:
         return GiveUp(RunStatus.MISSED, Cause.AGENT_LOST)
     # A new time in the queue: the run was claimed in time, and a replica should still do it.
-    return Requeue(now_ms, now_ms + QUEUE_MS, job.deliveries)
+    return Requeue(now_ms, now_ms + QUEUE_MS, job.deliveries, job.returned_by)
 
 
 def after_release(job: HeldJob, reason: ReleaseReason, *, now_ms: int) -> Requeue | GiveUp:
     """An agent gave the job back."""
+    until_ms = max(job.expires_ms, now_ms + _SECOND_CHANCE_MS)
     if reason in _UNCOUNTED:
-        return _requeue_at_once(job, now_ms, deliveries=max(0, job.deliveries - 1))
+        return Requeue(now_ms, until_ms, max(0, job.deliveries - 1), job.returned_by)
+    agents = agents_of(job.returned_by)
+    if job.agent_id in agents:
+        # No other agent took it meanwhile: each counts once, and the job waits no longer for it.
+        return Requeue(now_ms, job.expires_ms, job.deliveries - 1, job.returned_by)
     if job.deliveries < MOST_DELIVERIES:
-        return _requeue_at_once(job, now_ms, deliveries=job.deliveries)
+        return Requeue(now_ms, until_ms, job.deliveries, agents_text([*agents, job.agent_id or ""]))
     if reason is ReleaseReason.NO_ROOM:
         return GiveUp(RunStatus.MISSED, Cause.OVERLOADED)
     return GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)
 
 
-def after_queue_expired(*, taker_seen: bool) -> GiveUp:
-    """Nobody claimed the job in time; `taker_seen`: an agent was there that runs its type."""
-    return GiveUp(RunStatus.MISSED, Cause.QUEUE_EXPIRED if taker_seen else Cause.NO_AGENT)
+def after_queue_expired(
+    job: HeldJob, *, taker_seen: bool, watched_since_ms: int, now_ms: int
+) -> GiveUp:
+    """Nobody claimed the job in time.
 
-
-def _requeue_at_once(job: HeldJob, now_ms: int, *, deliveries: int) -> Requeue:
-    return Requeue(now_ms, max(job.expires_ms, now_ms + _SECOND_CHANCE_MS), deliveries)
+    `taker_seen`: an agent that runs its type was there, since the service watches without a gap.
+    """
+    if job.check_type not in AGENT_TYPES:
+        return GiveUp(RunStatus.MISSED, Cause.NO_AGENT)
+    if job.returned_by is not None:
+        return GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)
+    if job.expires_ms <= watched_since_ms:
+        return GiveUp(RunStatus.MISSED, Cause.SERVICE_DOWN)
+    if taker_seen:
+        return GiveUp(RunStatus.MISSED, Cause.QUEUE_EXPIRED)
+    had_chance = now_ms - watched_since_ms >= SEEN_MS
+    return GiveUp(RunStatus.MISSED, Cause.NO_AGENT if had_chance else Cause.SERVICE_DOWN)
 
 
 class RetryType(StrEnum):

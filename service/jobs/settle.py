@@ -10,10 +10,13 @@ from contract.agent_api import ReleaseReason
 from contract.job import RunSource
 from service.agents import actions as agents
 from service.checks import actions as checks
+from service.clock import Watch
+from service.db.engine import announce
 from service.jobs import store
 from service.jobs.engines import queue_of
-from service.jobs.model import HeldJob, JobState, RequeuedJob
+from service.jobs.model import DueTimesMissed, HeldJob, JobState, MissedRun, RequeuedJob
 from service.jobs.rules import (
+    SEEN_MS,
     GiveUp,
     Requeue,
     after_lost_lease,
@@ -25,8 +28,6 @@ from service.results.recording import record
 
 log = structlog.get_logger()
 
-_SEEN_MS: Final = 90_000
-"""An agent that waits for jobs is seen at least this often."""
 GROUP: Final = 200
 """How many lost jobs, and how many expired ones, a transaction settles."""
 _RESTART_GRACE_MS: Final = 30_000
@@ -55,8 +56,11 @@ def release(
     _settle(connection, decisions, now_ms=now_ms)
 
 
-def expire_jobs(connection: Connection, *, now_ms: int) -> int:
-    """Requeue or end jobs whose lease or time in the queue has run out; how many there were."""
+def expire_jobs(connection: Connection, *, watched_since_ms: int, now_ms: int) -> int:
+    """Requeue or end jobs whose lease or time in the queue has run out; how many there were.
+
+    `watched_since_ms`: since when the service has run without a gap.
+    """
     queue = queue_of(connection)
     lost = queue.find_lost(connection, now_ms=now_ms, limit=GROUP)
     decisions = [
@@ -65,19 +69,49 @@ def expire_jobs(connection: Connection, *, now_ms: int) -> int:
     ]
     expired = queue.find_expired(connection, now_ms=now_ms, limit=GROUP)
     taken = agents.types_seen_at(
-        connection, {job.location_id for job in expired}, since_ms=now_ms - _SEEN_MS
+        connection,
+        {job.location_id for job in expired},
+        since_ms=max(watched_since_ms, now_ms - SEEN_MS),
     )
-    over = [
-        (job, after_queue_expired(taker_seen=job.check_type in taken.get(job.location_id, ())))
-        for job in expired
-    ]
+    over = []
+    for job in expired:
+        taker_seen = job.check_type in taken.get(job.location_id, ())
+        watched = {"watched_since_ms": watched_since_ms, "now_ms": now_ms}
+        over.append((job, after_queue_expired(job, taker_seen=taker_seen, **watched)))
     _settle(connection, [*decisions, *over], now_ms=now_ms)
     return len(decisions) + len(over)
 
 
-def extend_leases_after_restart(connection: Connection, *, now_ms: int) -> None:
-    """Give agents time to renew after a start: they could not while the service was away."""
+def extend_leases_after_gap(connection: Connection, *, now_ms: int) -> None:
+    """Give agents time to renew: they could not while the service was away."""
     store.extend_leases(connection, until_ms=now_ms + _RESTART_GRACE_MS)
+
+
+class Reaper:
+    """Expires jobs, at its start and after each gap not before agents could renew their leases."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._extended_ms: int | None = None
+        """The end of the last gap. None: this process has not looked yet."""
+
+    def reap(self, connection: Connection, *, now_ms: int) -> int:
+        """Requeue or end jobs whose lease or time in the queue has run out; how many there were."""
+        since_ms = self._watch.since_ms(now_ms)
+        if since_ms != self._extended_ms:
+            extend_leases_after_gap(connection, now_ms=now_ms)
+            self._extended_ms = since_ms
+        return expire_jobs(connection, watched_since_ms=since_ms, now_ms=now_ms)
+
+
+def record_missed(connection: Connection, missed: Sequence[MissedRun], *, now_ms: int) -> None:
+    """Record runs that were never queued, because the service was away when they were due."""
+    if not missed:
+        return
+    ids = queue_of(connection).reserve_ids(connection, len(missed))
+    records = [_record_missed(one, run_id) for one, run_id in zip(missed, ids, strict=True)]
+    record(connection, records, now_ms=now_ms)
+    announce(connection, DueTimesMissed(sum(one.due_times for one in missed)))
 
 
 def end_queued(connection: Connection, check_id: str, *, now_ms: int) -> None:
@@ -168,6 +202,26 @@ def _requeue(job: HeldJob, decision: Requeue) -> RequeuedJob:
         deliveries=decision.deliveries,
         attempt=job.attempt,
         first_started_ms=job.first_started_ms,
+        returned_by=decision.returned_by,
+    )
+
+
+def _record_missed(missed: MissedRun, run_id: int) -> Record:
+    return Record(
+        check_id=missed.check_id,
+        run_id=run_id,
+        fence=OF_NO_CLAIM,
+        session_id=None,
+        location_id=missed.location_id,
+        source=RunSource.SCHEDULER,
+        result_type=ResultType.FINAL,
+        status=RunStatus.MISSED,
+        cause=Cause.SERVICE_DOWN,
+        attempt=1,
+        scheduled_ms=missed.first_ms,
+        started_ms=missed.first_ms,
+        stopped_ms=missed.last_ms,
+        due_times=missed.due_times if missed.due_times > 1 else None,
     )
 
 

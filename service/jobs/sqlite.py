@@ -36,8 +36,9 @@ from service.jobs.queue import Assignment, ReadyQuery
 _ADD: Final = """
 INSERT OR IGNORE INTO job (check_id, check_type, lane, location_id, source, session_id,
   scheduled_ms, due_ms, expires_ms, priority, state, fence, deliveries, attempt)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 1)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, random() & 0x3fffffff, 0, 1)
 """
+_RESERVE: Final = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'job' RETURNING seq"
 _AMONG: Final = "IN (SELECT value FROM json_each(?))"
 _READY_COLUMNS: Final = """
 SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms, j.lane,
@@ -45,7 +46,7 @@ SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms,
     (SELECT h.last_ping_ms FROM heartbeat h WHERE h.check_id = j.check_id) END,
   CASE j.check_type WHEN 'PLAYWRIGHT' THEN
     (SELECT s.refresh_cache FROM session s WHERE s.id = j.session_id) END,
-  c.group_id
+  c.group_id, j.returned_by
 FROM job j CROSS JOIN check_ c ON c.id = j.check_id
 """
 _ASSIGNED: Final = (
@@ -77,7 +78,8 @@ WHERE id = ? AND fence = ? AND state = 1 AND location_id = ?
 """
 _HELD_COLUMNS: Final = """
 SELECT id, state, fence, deliveries, attempt, check_id, check_type, lane, location_id, source,
-  session_id, scheduled_ms, due_ms, expires_ms, priority, first_started_ms, claimed_ms, agent_id
+  session_id, scheduled_ms, due_ms, expires_ms, priority, first_started_ms, claimed_ms, agent_id,
+  returned_by
 FROM job
 """
 _HELD_ONE: Final = _HELD_COLUMNS + "WHERE id = ?"
@@ -88,7 +90,7 @@ _LOST: Final = (
 _EXPIRED: Final = _HELD_COLUMNS + "WHERE state = 0 AND expires_ms <= ? ORDER BY expires_ms LIMIT ?"
 _REQUEUE: Final = """
 UPDATE job SET state = 0, location_id = ?, due_ms = ?, expires_ms = ?, priority = ?,
-  deliveries = ?, attempt = ?, first_started_ms = ? WHERE id = ?
+  deliveries = ?, attempt = ?, first_started_ms = ?, returned_by = ? WHERE id = ?
 """
 _REMOVE: Final = "DELETE FROM job "
 _REMOVE_ONE: Final = _REMOVE + "WHERE id = ?"
@@ -104,6 +106,11 @@ class SqliteJobQueue:
         """Put runs into the queue; one that is there already stays as it is. Announces them."""
         driver(connection).executemany(_ADD, runs)
         _announce(connection, ((run.location_id, run.due_ms) for run in runs))
+
+    def reserve_ids(self, connection: Connection, count: int) -> range:
+        """Numbers that no run has or will have; the queue has had a run before."""
+        last: int = driver(connection).execute(_RESERVE, (count,)).fetchone()[0]
+        return range(last - count + 1, last + 1)
 
     def find_ready(
         self, connection: Connection, query: ReadyQuery, *, now_ms: int

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, literal_column, select, update
 
 from contract.job import RunSource
 from service.db.tables.runs import job
@@ -24,6 +24,11 @@ _HELD_BY: Final = select(job.c.id).where(
     job.c.location_id == bindparam("location"),
     job.c.state == JobState.LEASED.value,
     job.c.agent_id.in_(bindparam("agents", expanding=True)),
+)
+_LEASED_TO: Final = select(job.c.id, job.c.fence).where(
+    job.c.state == literal_column(str(JobState.LEASED.value)),  # as the partial index has it
+    job.c.location_id == bindparam("location"),
+    job.c.agent_id == bindparam("agent"),
 )
 _CLAIMS: Final = (
     select(job.c.location_id, job.c.claim_id).where(job.c.state == JobState.LEASED.value).distinct()
@@ -80,6 +85,14 @@ def find_held_by(connection: Connection, location_id: str, agent_ids: Iterable[s
     """The runs at a location that are leased to one of these agents."""
     values = {"location": location_id, "agents": list(agent_ids)}
     return list(connection.execute(_HELD_BY, values).scalars())
+
+
+def find_leased_to(
+    connection: Connection, location_id: str, agent_id: str
+) -> list[tuple[int, int]]:
+    """The leases of an agent, as (job, fence)."""
+    values = {"location": location_id, "agent": agent_id}
+    return [(row.id, row.fence) for row in connection.execute(_LEASED_TO, values)]
 
 
 def find_claims(connection: Connection) -> frozenset[tuple[str, str]]:

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 
 from service.agents import actions as agents
 from service.checks import actions as checks
-from service.clock import Clock
+from service.clock import Clock, Watch
 from service.jobs import actions as jobs
 from service.jobs import settle
 from service.jobs.model import QueueDepth
@@ -21,10 +21,9 @@ _EMPTY = QueueDepth(runs=0, oldest_wait_ms=0)
 class LocationWatch:
     """Looks at all locations, each time in one transaction."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, watch: Watch) -> None:
         self._clock = clock
-        self._since_ms: int | None = None
-        """When it first looked. None: it has not."""
+        self._watch = watch
 
     def look(self, connection: Connection) -> int:
         """Note which locations went or came back, and once a minute how their queues stand.
@@ -32,10 +31,9 @@ class LocationWatch:
         Returns how many locations changed.
         """
         now_ms = self._clock.now_ms(connection)
-        if self._since_ms is None or self._since_ms > now_ms:
-            self._since_ms = now_ms
+        since_ms = self._watch.since_ms(now_ms)
         locations = store.list_of_all_accounts(connection)
-        changed = self._judge(connection, locations, since_ms=self._since_ms, now_ms=now_ms)
+        changed = self._judge(connection, locations, since_ms=since_ms, now_ms=now_ms)
         _sample(connection, locations, now_ms=now_ms)
         return changed
 

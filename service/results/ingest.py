@@ -198,6 +198,7 @@ def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> RequeuedJ
         deliveries=0,
         attempt=job.attempt + 1,
         first_started_ms=first_ms,
+        returned_by=None,
     )
 
 

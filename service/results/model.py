@@ -60,6 +60,7 @@ class Cause(StrEnum):
     OVERLOADED = "overloaded"
     AGENT_ERROR = "agent_error"
     UNREADABLE = "unreadable"
+    SERVICE_DOWN = "service_down"
 
 
 OF_NO_CLAIM: Final = 0
@@ -99,6 +100,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     stopped_ms: int
     body: bytes | None = None
     """The agent's result, JSON. None: no agent sent one."""
+    due_times: int | None = None
+    """How many due times it stands for, from `scheduled_ms` to `stopped_ms`. None: one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,8 @@ class StoredResult:
     started_ms: int
     stopped_ms: int
     created_ms: int
+    due_times: int | None = None
+    """How many due times it stands for, from `scheduled_ms` to `stopped_ms`. None: one."""
     detail: Result | None = None
     """What the agent sent. None: nobody sent anything, or it was left out."""
     is_cut: bool = False

@@ -297,6 +297,9 @@ class _CheckResultShown(ResponseModel):
     started_at: datetime
     stopped_at: datetime
     created_at: datetime = Field(alias="created_at")
+    due_times: int
+    """How many due times the result stands for: more than 1 if many runs in a row were missed while
+    the service was away. The first was at `scheduledAt`, the last at `stoppedAt`."""
     is_cut: bool
     """In lists: texts of more than 1,000 characters and lists of more than 100 items are cut, and
     details that are longer still are left out. Read the result by itself for the whole."""

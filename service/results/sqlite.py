@@ -14,8 +14,8 @@ from service.results.model import Cause, Record, ResultType, RunStatus
 _RESULT: Final = """
 INSERT INTO result (check_id, ts, id, run_id, fence, session_id, location, source, result_type,
   status, cause, attempt, response_time_ms, over_max_response_time, scheduled_ms, stopped_ms,
-  created_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  created_ms, due_times)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SLUG: Final = "SELECT slug_name FROM private_location WHERE id = ?"
 _DETAIL: Final = "INSERT INTO result_detail (id, body) VALUES (?, ?)"
@@ -121,4 +121,5 @@ def _row(result_id: str, record: Record, slug: str, now_ms: int) -> tuple[object
         record.scheduled_ms,
         record.stopped_ms,
         now_ms,
+        record.due_times,
     )

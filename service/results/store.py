@@ -5,6 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+import structlog
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 
 from contract.checks import CheckType
 from contract.result import Result
-from contract.wire import decode
+from contract.wire import UnreadableMessageError, decode
 from service.db.ids import time_of
 from service.db.tables.checks import check_
 from service.db.tables.runs import result, result_detail, run_final
@@ -34,6 +35,8 @@ from service.results.model import (
     Standing,
     StoredResult,
 )
+
+log = structlog.get_logger()
 
 TYPES_WITH_TLS: Final = (CheckType.API.value, CheckType.TCP.value, CheckType.URL.value)
 """The check types whose results have TLS evidence."""
@@ -187,7 +190,10 @@ def standings(connection: Connection, check_ids: Sequence[str]) -> dict[str, Sta
 
 
 def _standing(body: bytes | None, status: str, *rest: Any) -> Standing:
-    days = days_to_expiry(body) if body else None
+    try:
+        days = days_to_expiry(body) if body else None
+    except UnreadableMessageError:
+        days = None
     return Standing._make((_STATUSES[status], *rest, days))
 
 
@@ -272,6 +278,16 @@ def _read(row: Row[Any], body: bytes | None, *, is_cut: bool = False) -> StoredR
         started_ms=row.ts,
         stopped_ms=row.stopped_ms,
         created_ms=row.created_ms,
-        detail=decode(body, Result) if body else None,
+        due_times=row.due_times,
+        detail=_read_detail(row.id, body) if body else None,
         is_cut=is_cut,
     )
+
+
+def _read_detail(result_id: str, body: bytes) -> Result | None:
+    """None: the body is damaged; the rest of the result is not."""
+    try:
+        return decode(body, Result)
+    except UnreadableMessageError as problem:
+        log.warning("results.unreadable", result_id=result_id, reason=str(problem))
+        return None

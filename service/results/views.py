@@ -178,6 +178,10 @@ _CAUSES: Final = {
         "that need Node, UPTIME_CONCURRENCY the others), or no agent could reach "
         "this service. A script that hangs holds its slot until its limit."
     ),
+    Cause.SERVICE_DOWN: (
+        "The service was not running when the run was due or waited for an agent, or its clock was "
+        "set forward."
+    ),
     Cause.AGENT_LOST: "The agents that took the run disappeared before its end.",
     Cause.PAUSED: "The check was deactivated before the run began.",
     Cause.OVERLOADED: "The agents had no room for the run.",
@@ -230,6 +234,7 @@ def render(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any
         "startedAt": format_time(stored.started_ms),
         "stoppedAt": format_time(stored.stopped_ms),
         "created_at": format_time(stored.created_ms),
+        "dueTimes": stored.due_times or 1,
         "isCut": stored.is_cut,
         **dict.fromkeys(_KEYS.values()),
         **_render_seen(stored, kind),

@@ -8,7 +8,7 @@ id: 100,000 checks of one frequency do not start together.
 from hashlib import blake2b
 from typing import Final
 
-from service.scheduling.model import Rhythm
+from service.scheduling.model import DueTimes, Rhythm
 
 _SECOND_MS: Final = 1_000
 _MINUTE_MS: Final = 60 * _SECOND_MS
@@ -60,6 +60,27 @@ def run_due_ms(when: Rhythm, *, planned_ms: int, now_ms: int) -> int:
     A planned time off the rhythm, which a check's first run has, counts as well.
     """
     return max(planned_ms, next_due_ms(when, after_ms=now_ms) - when.period_ms)
+
+
+MOST_SKIPPED: Final = 30
+"""How many due times without a run are recorded one by one, the newest ones of a check."""
+
+
+def skipped_due_times(when: Rhythm, *, planned_ms: int, newest_ms: int) -> list[DueTimes]:
+    """The due times from the planned one up to the newest, which has its run; oldest first.
+
+    Those before the newest `MOST_SKIPPED` share one item.
+    """
+    second_ms = next_after_run_ms(when, planned_ms=planned_ms, now_ms=planned_ms)
+    if second_ms > newest_ms:
+        return []
+    later = range(second_ms, newest_ms, when.period_ms)
+    single = later[-MOST_SKIPPED:]
+    count = 1 + len(later) - len(single)
+    older = DueTimes(planned_ms, second_ms + (count - 2) * when.period_ms, count)
+    if count == 1:
+        older = DueTimes(planned_ms, planned_ms, 1)
+    return [older, *(DueTimes(due_ms, due_ms, 1) for due_ms in single)]
 
 
 def places(locations: list[str], *, run_parallel: bool, turn: int) -> list[str]:

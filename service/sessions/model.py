@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class SessionStatus(StrEnum):
-    """How far a session is; the last four are final."""
+    """How far a session is; the last five are final."""
 
     STARTED = "STARTED"
     PROGRESS = "PROGRESS"
@@ -15,6 +15,8 @@ class SessionStatus(StrEnum):
     DEGRADED = "DEGRADED"
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
+    MISSED = "MISSED"
+    """Of no target that was checked: a run ended without a look at it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ MESSAGES: dict[str, msgspec.Struct] = {
     "claim_answer": ClaimAnswer(
         jobs=(msgspec.Raw(encode(_LEASE)),), next_poll_s=0.5, say_hello=True
     ),
-    "renew": Renew(leases=(_LEASE,)),
+    "renew": Renew(leases=(_LEASE,), is_complete=True),
     "renew_answer": RenewAnswer(lost=(_LEASE,), cancel=(_LEASE,)),
     "release": Release(
         jobs=(

@@ -32,6 +32,8 @@ with __main__.loading():  # as the service itself
     from service.locations import health
     from service.locations import rules as location_rules
     from service.results import ingest
+    from service.scheduling import tick as schedule
+    from service.scheduling.model import Ticked
     from tests.faults.counted_tasks import tell_tasks_when_asked
 
 _REAP_S: Final = 0.2
@@ -48,6 +50,7 @@ def shrink(*, lease_s: float, queue_s: float, give_up_s: float, deliveries: int)
         _put(module, "QUEUE_MS", queue_ms)
     _put(settle, "_RESTART_GRACE_MS", lease_ms)
     _put(rules, "MOST_DELIVERIES", deliveries)
+    _put(rules, "SEEN_MS", 0)
     _put(app, "_REAP_S", _REAP_S)
     hasty = partial(sqlite.open_sqlite, busy_timeout_s=_BUSY_TIMEOUT_S, give_up_s=give_up_s)
     _put(app, "open_sqlite", hasty)
@@ -64,10 +67,10 @@ def watch_locations(*, unavailable_s: float) -> None:
 
 def watch_ticks(folder: Path) -> None:
     """Write down the pauses between ticks, those of dead services included."""
-    tick = app.tick
+    tick = schedule.tick
     last = os.open(folder / "last-tick", os.O_RDWR | os.O_CREAT)
 
-    def ticking(connection: Connection, *, now_ms: int) -> int:
+    def ticking(connection: Connection, *, now_ms: int) -> Ticked:
         before_ms = int(os.pread(last, 20, 0) or now_ms)
         os.pwrite(last, b"%d" % now_ms, 0)
         if now_ms - before_ms >= _PAUSE_MS:
@@ -75,7 +78,7 @@ def watch_ticks(folder: Path) -> None:
                 pauses.write(f"{before_ms} {now_ms}\n")
         return tick(connection, now_ms=now_ms)
 
-    _put(app, "tick", ticking)
+    _put(schedule, "tick", ticking)
 
 
 class Executioner:
@@ -91,7 +94,9 @@ class Executioner:
         _put(long_poll, "assign_jobs", self._at("claim", long_poll.assign_jobs, did=_did_deal))
         _put(api, "take_results", self._at("results", api.take_results))
         _put(api, "release", self._at("release", api.release, did=lambda _: True))
-        _put(app, "tick", self._at("tick", app.tick))
+        _put(
+            schedule, "tick", self._at("tick", schedule.tick, did=lambda ticked: ticked.checks > 0)
+        )
         _put(settle, "expire_jobs", self._at("reap", settle.expire_jobs))
         carry_out = self._looking(sqlite_group.carry_out)
         for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread

@@ -82,7 +82,7 @@ job: Final = Table(
     Column("expires_ms", BigInteger, nullable=False),  # unclaimed until then, it is MISSED
     Column("priority", SmallInteger, nullable=False),  # 0: retries and on demand; 1: scheduled
     Column("state", SmallInteger, nullable=False),  # 0: QUEUED, 1: LEASED; done: no row
-    Column("fence", Integer, nullable=False),  # claims so far
+    Column("fence", Integer, nullable=False),  # grows with each claim, from a random start
     Column("deliveries", Integer, nullable=False),  # claims of this attempt that count
     Column("attempt", Integer, nullable=False),  # from 1; the user's retries
     Column("first_started_ms", BigInteger),  # of the first attempt; None: none came back yet
@@ -90,6 +90,7 @@ job: Final = Table(
     Column("claim_id", String),  # of the newest claim; None: never claimed
     Column("claimed_ms", BigInteger),  # the newest claim; None: never claimed
     Column("lease_until_ms", BigInteger),  # None: never claimed
+    Column("returned_by", String),  # agents that gave this attempt back, as JSON; None: none did
     Index(
         # Two ticks, or one repeated after a crash, queue a scheduled run once.
         "uq_job_scheduled",
@@ -150,6 +151,7 @@ result: Final = Table(
     Column("scheduled_ms", BigInteger, nullable=False),
     Column("stopped_ms", BigInteger, nullable=False),
     Column("created_ms", BigInteger, nullable=False),  # when it was stored
+    Column("due_times", Integer),  # how many it stands for, all missed; None: one
     Index(
         "ix_result_session",
         "session_id",

@@ -23,11 +23,13 @@ class Renewer:
     def __init__(self) -> None:
         self.outage = Outage()
         self.asked: list[tuple[Lease, ...]] = []
+        self.complete: list[bool] = []
         self.answer = RenewAnswer()
         self.problem: ServiceAwayError | None = None
         self.asked_once = asyncio.Event()
 
-    async def renew(self, leases: Sequence[Lease]) -> RenewAnswer:
+    async def renew(self, leases: Sequence[Lease], *, is_complete: bool = False) -> RenewAnswer:
+        self.complete.append(is_complete)
         self.asked.append(tuple(leases))
         self.asked_once.set()
         if self.problem is not None:
@@ -112,9 +114,9 @@ async def test_a_renewal_counts_from_when_it_was_asked_for() -> None:
     run = it.hold("job-1", lease_s=60)
 
     class Slow(Renewer):
-        async def renew(self, leases: Sequence[Lease]) -> RenewAnswer:
+        async def renew(self, leases: Sequence[Lease], *, is_complete: bool = False) -> RenewAnswer:
             it.now += 15
-            return await super().renew(leases)
+            return await super().renew(leases, is_complete=is_complete)
 
     slow = Slow()
     it.leases = Leases(slow, metrics=metrics(), clock=lambda: it.now)
@@ -137,6 +139,14 @@ async def test_confirming_tells_whether_the_lease_is_good() -> None:
     it.renewer.problem = ServiceAwayError("away")
     with pytest.raises(ServiceAwayError):
         await it.leases.confirm(run.job)
+
+
+async def test_a_renewal_says_whether_it_names_all_leases() -> None:
+    it = Bench()
+    runs = [it.hold("job-1"), it.hold("job-2")]
+    await it.leases.confirm(runs[0].job)
+    await it.leases.renew_all()
+    assert it.renewer.complete == [False, True]
 
 
 async def renewed(it: Bench) -> None:
@@ -206,7 +216,8 @@ async def test_runs_that_end_while_a_renewal_fails_leave_nothing_to_try_again() 
     it = Bench()
     run = it.hold("job-1")
 
-    async def fails(leases: Sequence[Lease]) -> RenewAnswer:
+    async def fails(leases: Sequence[Lease], *, is_complete: bool) -> RenewAnswer:
+        assert is_complete
         assert leases == (run.job.lease,)
         it.leases.drop(run.job)
         raise ServiceAwayError("restarting")

@@ -9,6 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from service.jobs import unnamed_leases
+from service.jobs.unnamed_leases import UnnamedLeases
 from tests.servers.service import (
     HELLO,
     RESULTS,
@@ -140,6 +142,41 @@ async def test_a_renewal_says_which_leases_are_lost(service: RunningService) -> 
     bad = [{"jobId": job["jobId"], "fence": 99}, {"jobId": "none", "fence": 1}]
     answer = await service.agent("POST", "/agent/v1/jobs/renew", {"leases": [good, *bad]})
     assert answer.body == {"lost": bad, "cancel": []}
+
+
+async def test_a_job_that_two_complete_renewals_leave_out_goes_to_the_next_claim(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unnamed_leases, "_APART_S", 0.01)
+    job = await a_claimed_job(service)
+    lease = {"jobId": job["jobId"], "fence": job["fence"]}
+    nothing = {"leases": [], "isComplete": True}
+    renewals = [{"leases": []}, nothing, {"leases": [lease], "isComplete": True}, nothing]
+    for renewal in renewals:
+        await service.agent("POST", "/agent/v1/jobs/renew", renewal)
+        await asyncio.sleep(0.02)
+    assert (await service.claim("claim-2", waitSeconds=0)).body["jobs"] == []
+    await service.agent("POST", "/agent/v1/jobs/renew", nothing)
+    [again] = (await service.claim("claim-3", waitSeconds=0)).body["jobs"]
+    assert (again["jobId"], again["fence"]) == (job["jobId"], job["fence"] + 1)
+
+
+def test_a_lease_is_unnamed_once_two_renewals_at_some_distance_left_it_out() -> None:
+    now = 0.0
+    unnamed = UnnamedLeases(lambda: now)
+    who, lease, other = ("cellar", "agent-1"), (1, 7), (2, 9)
+
+    def note(*named: tuple[int, int]) -> list[tuple[int, int]]:
+        return list(unnamed.note(who, held=[lease, other], named=named))
+
+    assert note(other) == []
+    now = 5.0
+    assert note(other) == []
+    now = 10.0
+    assert note(other) == [lease]
+    assert note(lease, other) == []
+    now = 20.0
+    assert note(other) == []
 
 
 async def test_a_job_of_a_deleted_check_is_lost(service: RunningService) -> None:

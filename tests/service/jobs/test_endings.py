@@ -3,13 +3,15 @@ from sqlalchemy import select, update
 from contract.agent_api import ReleaseReason
 from contract.checks import AgenticSpec, BrowserSpec, CheckType
 from contract.job import Job
+from service.clock import Watch
 from service.db.tables.checks import check_
 from service.db.tables.runs import job
+from service.jobs.claims import assign_jobs
 from service.jobs.engines import queue_of
-from service.jobs.settle import Release, expire_jobs, extend_leases_after_restart, release
+from service.jobs.settle import Reaper, Release, expire_jobs, extend_leases_after_gap, release
 from service.scheduling.actions import plan
 from service.scheduling.tick import tick
-from tests.builders.world import World, a_result
+from tests.builders.world import World, a_claimant, a_result
 
 
 async def give_back(
@@ -20,7 +22,7 @@ async def give_back(
 
 
 async def reap_now(world: World) -> int:
-    return await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    return await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
 
 
 async def ends_of(world: World, check_id: str) -> list[tuple[str, str, str | None]]:
@@ -74,10 +76,89 @@ async def test_three_faults_of_agents_end_a_run_as_an_error_of_ours(world: World
     check_id = await world.check()
     await world.queue(check_id)
     for turn in range(3):
-        [held] = await world.claim(f"claim-{turn}")
+        [held] = await world.claim(f"claim-{turn}", agent_id=f"agent-{turn}")
         await give_back(world, held, ReleaseReason.AGENT_ERROR)
     assert await world.claim("last") == []
     assert await ends_of(world, check_id) == [("FINAL", "ERROR", "agent_error")]
+
+
+async def test_a_job_that_an_agent_gave_back_goes_to_another_one_first(world: World) -> None:
+    await world.queue(await world.check())
+    [held] = await world.claim("claim-1")
+    await give_back(world, held, ReleaseReason.AGENT_ERROR)
+    assert await world.claim("claim-2") == []
+    [again] = await world.claim("claim-3", agent_id="agent-2")
+    assert again.job_id == held.job_id
+
+
+async def test_a_job_returns_to_the_agent_that_gave_it_back_when_nobody_else_takes_it(
+    world: World,
+) -> None:
+    await world.queue(await world.check())
+    [held] = await world.claim("claim-1")
+    await give_back(world, held, ReleaseReason.AGENT_ERROR)
+    table, now_ms = world.table(), world.time.now
+    dealt = await world.change(lambda c, now: assign_jobs(c, table, [a_claimant()], now_ms=now))
+    assert (dealt.has_held_back, dealt.next_due_ms) == (True, now_ms + 5_000)
+    world.time.pass_s(5)
+    assert len(await world.claim("claim-2")) == 1
+
+
+async def test_an_agent_that_breaks_on_a_job_again_and_again_counts_once(world: World) -> None:
+    check_id = await world.check()
+    await world.queue(check_id)
+    for turn in range(6):
+        [held] = await world.claim(f"claim-{turn}")
+        await give_back(world, held, ReleaseReason.AGENT_ERROR)
+        world.time.pass_s(5)
+    [held] = await world.claim("claim-last", agent_id="agent-2")
+    await world.submit(a_result(held))
+    assert await ends_of(world, check_id) == [("FINAL", "PASSED", None)]
+
+
+async def test_a_run_that_only_one_agent_took_and_gave_back_ends_as_an_error_of_ours_in_time(
+    world: World,
+) -> None:
+    check_id = await world.check()
+    await world.queue(check_id)
+    [held] = await world.claim("claim-1")
+    await give_back(world, held, ReleaseReason.AGENT_ERROR)
+    world.time.pass_s(360)
+    await reap_now(world)
+    assert await ends_of(world, check_id) == [("FINAL", "ERROR", "agent_error")]
+
+
+async def test_a_run_that_expired_while_the_service_was_away_says_so(world: World) -> None:
+    check_id = await world.check()
+    await world.queue(check_id)
+    await world.agent_seen()
+    world.time.pass_s(400)
+    await world.change(lambda c, now: Reaper(Watch()).reap(c, now_ms=now))
+    assert await ends_of(world, check_id) == [("FINAL", "MISSED", "service_down")]
+
+
+async def test_no_run_lacks_an_agent_before_agents_could_come_back(world: World) -> None:
+    check_id = await world.check()
+    await world.queue(check_id)
+    world.time.pass_s(350)
+    reaper = Reaper(Watch())
+    for _ in range(12):
+        await world.change(lambda c, now: reaper.reap(c, now_ms=now))
+        world.time.pass_s(1)
+    assert await ends_of(world, check_id) == [("FINAL", "MISSED", "service_down")]
+
+
+async def test_a_clock_that_jumps_costs_no_lease_and_blames_no_agent(world: World) -> None:
+    first, second = await world.check(), await world.check()
+    reaper = Reaper(Watch())
+    await world.queue(first)
+    [held] = await world.claim()
+    await world.queue(second)
+    await world.change(lambda c, now: reaper.reap(c, now_ms=now))
+    world.time.pass_s(3600)
+    await world.change(lambda c, now: reaper.reap(c, now_ms=now))
+    assert await renew(world, held)
+    assert await ends_of(world, second) == [("FINAL", "MISSED", "service_down")]
 
 
 async def test_a_job_whose_lease_ran_out_is_run_by_another_agent(world: World) -> None:
@@ -190,7 +271,7 @@ async def test_agents_get_time_to_renew_after_the_service_was_away(world: World)
     await world.queue(check_id)
     [held] = await world.claim()
     world.time.pass_s(3600)
-    await world.change(lambda c, now: extend_leases_after_restart(c, now_ms=now))
+    await world.change(lambda c, now: extend_leases_after_gap(c, now_ms=now))
     assert await reap_now(world) == 0
     assert await renew(world, held)
 

@@ -35,7 +35,7 @@ from service.jobs.settle import (
     Release,
     end_queued,
     expire_jobs,
-    extend_leases_after_restart,
+    extend_leases_after_gap,
     release,
     release_held_by,
 )
@@ -48,7 +48,7 @@ from tests.fakes.clock import START_MS
 from tests.service.jobs.queue_model import IN_QUEUE_MS, Claimed, QueueModel
 
 RETRY = {"type": "FIXED", "baseBackoffSeconds": 5, "maxRetries": 2}
-AGENT = "agent-1"
+AGENTS = ("agent-1", "agent-2", "agent-3")
 _UNCOUNTED = {ReleaseReason.DRAINING, ReleaseReason.CANCELLED}
 
 
@@ -116,7 +116,7 @@ class QueueMachine(RuleBasedStateMachine):
             check_id="c", location_ids=["l"], source=RunSource.TRIGGER_API, session_id=None
         )
         enqueue(self.connection, wanted, now_ms=self.now)
-        self.model.queue(is_scheduled=False)
+        self.model.queue(is_scheduled=False, fence=self._first_fence())
 
     @precondition(lambda self: not self.model.is_paused)
     @rule(times=st.integers(1, 2))
@@ -135,7 +135,12 @@ class QueueMachine(RuleBasedStateMachine):
         )
         for _ in range(times):
             jobs_of.add(self.connection, [run])
-            self.model.queue(is_scheduled=True)
+            self.model.queue(is_scheduled=True, fence=self._first_fence())
+
+    def _first_fence(self) -> int:
+        """The fence of the run that was queued last, a random number."""
+        query = select(job.c.fence).order_by(job.c.id.desc()).limit(1)
+        return self.connection.execute(query).scalar_one()
 
     @rule(seconds=st.sampled_from((5, 30, 345)))
     def wait(self, seconds: int) -> None:
@@ -151,13 +156,13 @@ class QueueMachine(RuleBasedStateMachine):
         return self._claimed(max(self.made - back, 1), slots, repeated=True)
 
     def _claimed(self, number: int, slots: int, *, repeated: bool) -> MultipleResults[Any]:
-        claim = f"claim-{number}"
-        claimant = a_claimant(claim, agent_id=AGENT, slots={Lane.UPTIME: slots}, repeated=repeated)
+        claim, agent = f"claim-{number}", AGENTS[number % len(AGENTS)]
+        claimant = a_claimant(claim, agent_id=agent, slots={Lane.UPTIME: slots}, repeated=repeated)
         dealt = assign_jobs(
             self.connection, ClaimScope("l", a_vault()), [claimant], now_ms=self.now
         )
         jobs = [decode(one, Job) for one in dealt.jobs[0]]
-        assert known(jobs) == self.model.claim(claim, slots=slots, repeated=repeated)
+        assert known(jobs) == self.model.claim(claim, agent, slots=slots, repeated=repeated)
         self.newest.update({int(one.job_id): one for one in jobs})
         return multiple(*([jobs] if jobs else []))
 
@@ -204,19 +209,19 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def end_the_key(self) -> None:
-        release_held_by(self.connection, "l", [AGENT], now_ms=self.now)
+        release_held_by(self.connection, "l", AGENTS, now_ms=self.now)
         self.model.let_out()
 
     @rule(away_s=st.sampled_from((0, 60, 360)))
     def reap(self, away_s: int) -> None:
         self.model.now += away_s * 1000
-        expire_jobs(self.connection, now_ms=self.now)
+        expire_jobs(self.connection, watched_since_ms=0, now_ms=self.now)
         self.model.reap()
 
     @rule(away_s=st.sampled_from((0, 60)))
     def restart_the_service(self, away_s: int) -> None:
         self.model.now += away_s * 1000
-        extend_leases_after_restart(self.connection, now_ms=self.now)
+        extend_leases_after_gap(self.connection, now_ms=self.now)
         self.model.forgive()
 
     @rule()

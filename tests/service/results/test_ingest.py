@@ -1,11 +1,12 @@
 """What a result that comes in counts for: its run, its check's state, its session, or history."""
 
 import msgspec
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, text, update
 
 from contract.result import Result, Status
 from contract.wire import decode
 from service.db.tables.checks import check_, check_state
+from service.db.tables.runs import job as job_table
 from service.db.tables.runs import late_result, run_final, session
 from service.jobs.settle import expire_jobs
 from service.results.ingest import Verdict
@@ -57,7 +58,7 @@ async def test_a_result_under_an_old_fence_is_kept_as_history_and_never_counts(
     await world.queue(check_id)
     [slow] = await world.claim("claim-1", agent_id="agent-1")
     world.time.pass_s(60)
-    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     [other] = await world.claim("claim-2", agent_id="agent-2")
     assert await world.submit(a_result(slow, Status.FAILED)) == [Verdict.DUPLICATE]
     assert await world.results(check_id) == []
@@ -65,7 +66,7 @@ async def test_a_result_under_an_old_fence_is_kept_as_history_and_never_counts(
     assert await world.submit(a_result(slow, Status.FAILED)) == [Verdict.DUPLICATE]
     assert await kinds_of(world, check_id) == [("FINAL", "PASSED", 1)]
     late = await world.rows(select(late_result))
-    assert [(row.run_id, row.fence, row.agent_id) for row in late] == [(1, 1, "agent-1")]
+    assert [(row.run_id, row.fence, row.agent_id) for row in late] == [(1, slow.fence, "agent-1")]
 
 
 async def test_a_late_result_counts_while_nobody_else_has_the_job(world: World) -> None:
@@ -73,7 +74,7 @@ async def test_a_late_result_counts_while_nobody_else_has_the_job(world: World) 
     await world.queue(check_id)
     [job] = await world.claim()
     world.time.pass_s(60)
-    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     assert await world.submit(a_result(job)) == [Verdict.ACCEPTED]
     assert await world.claim("claim-2") == []
     assert await kinds_of(world, check_id) == [("FINAL", "PASSED", 1)]
@@ -85,7 +86,7 @@ async def test_a_result_after_the_run_was_missed_is_history(world: World) -> Non
     for turn in range(3):
         [job] = await world.claim(f"claim-{turn}")
         world.time.pass_s(60)
-        await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+        await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     assert await world.submit(replace_fence(a_result(job), 1)) == [Verdict.DUPLICATE]
     assert await world.submit(a_result(job)) == [Verdict.DUPLICATE]
     assert await world.submit(a_result(job)) == [Verdict.DUPLICATE]
@@ -108,7 +109,7 @@ async def test_a_result_with_a_fence_that_was_never_given_is_rejected(world: Wor
     check_id = await world.check()
     await world.queue(check_id)
     [job] = await world.claim()
-    assert await world.submit(replace_fence(a_result(job), 7)) == [Verdict.FOREIGN_JOB]
+    assert await world.submit(replace_fence(a_result(job), job.fence + 6)) == [Verdict.FOREIGN_JOB]
     assert await world.results(check_id) == []
 
 
@@ -127,6 +128,22 @@ async def test_a_good_result_is_taken_beside_a_bad_one(world: World) -> None:
     [job] = await world.claim()
     unknown = msgspec.structs.replace(a_result(job), job_id="999")
     assert await world.submit(unknown, a_result(job)) == [Verdict.UNKNOWN_JOB, Verdict.ACCEPTED]
+
+
+async def test_a_result_from_before_a_restore_does_not_count_for_the_run_with_its_number(
+    world: World,
+) -> None:
+    check_id = await world.check()
+    await world.queue(check_id)
+    [stale] = await world.claim("claim-1")
+    for gone in (delete(job_table), text("DELETE FROM sqlite_sequence WHERE name = 'job'")):
+        await world.database.write(lambda c, gone=gone: c.execute(gone))
+    await world.queue(check_id)
+    [job] = await world.claim("claim-2")
+    assert job.job_id == stale.job_id
+    assert await world.submit(a_result(stale)) != [Verdict.ACCEPTED]
+    assert await world.submit(a_result(job, Status.DEGRADED)) == [Verdict.ACCEPTED]
+    assert [row.status for row in await world.results(check_id)] == ["DEGRADED"]
 
 
 async def test_an_attempt_that_comes_twice_counts_once(world: World) -> None:
@@ -166,7 +183,7 @@ async def test_a_missed_run_does_not_change_a_checks_state(world: World) -> None
     world.time.pass_s(1)  # of two results of one moment either may be the newer
     await world.queue(check_id)
     world.time.pass_s(400)
-    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     assert [row.status for row in await world.rows(select(check_state))] == ["PASSED"]
 
 
@@ -213,7 +230,7 @@ async def test_a_stranger_who_guesses_a_run_leaves_no_trace(world: World) -> Non
     [job] = await world.claim()
     old = a_result(job)
     world.time.pass_s(61)
-    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     [again] = await world.claim("claim-2")
     assert await world.submit(old, location=strange) == [Verdict.FOREIGN_JOB]
     await world.submit(a_result(again))

@@ -22,7 +22,7 @@ async def test_a_failed_run_is_tried_again_after_its_backoff(world: World) -> No
     assert await world.claim("claim-2") == []
     world.time.pass_s(10)
     [second] = await world.claim("claim-3")
-    assert (second.run_id, second.attempt, second.fence) == (first.run_id, 2, 2)
+    assert (second.run_id, second.attempt, second.fence) == (first.run_id, 2, first.fence + 1)
     await world.submit(a_result(second))
     assert await kinds_of(world, check_id) == [("ATTEMPT", "FAILED", 1), ("FINAL", "PASSED", 2)]
     assert len(await world.rows(select(run_final))) == 1
@@ -136,13 +136,13 @@ async def test_a_retry_starts_a_new_count_of_lost_agents(world: World) -> None:
     for turn in range(2):
         await world.claim(f"lost-{turn}")
         world.time.pass_s(60)
-        await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+        await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     [job] = await world.claim("claim-1")
     await world.submit(a_result(job, Status.FAILED))
     world.time.pass_s(10)
     await world.claim("lost-again")
     world.time.pass_s(60)
-    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     assert len(await world.claim("claim-2")) == 1
 
 

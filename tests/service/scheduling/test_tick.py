@@ -1,13 +1,15 @@
 from typing import Any
 
 from sqlalchemy import Row, select, update
+from structlog.testing import capture_logs
 
 from contract.job import RunSource
 from service.db.tables.checks import check_, schedule
 from service.db.tables.runs import job
 from service.jobs.model import JobsDue
 from service.scheduling.actions import plan
-from service.scheduling.tick import GROUP, tick
+from service.scheduling.rules import MOST_SKIPPED
+from service.scheduling.tick import GROUP, Scheduler, tick
 from tests.builders.world import World
 
 MINUTE_S = 60
@@ -20,7 +22,7 @@ async def planned(world: World, **columns: Any) -> str:
 
 
 async def tick_now(world: World) -> int:
-    return await world.change(lambda c, now: tick(c, now_ms=now))
+    return (await world.change(lambda c, now: tick(c, now_ms=now))).checks
 
 
 async def queued(world: World) -> list[Row[Any]]:
@@ -64,6 +66,75 @@ async def test_a_tick_that_forgot_the_last_one_queues_nothing_twice(world: World
     await world.database.write(lambda c: c.execute(update(schedule).values(next_run_ms=due_ms)))
     assert await tick_now(world) == 1
     assert len(await queued(world)) == 1
+
+
+async def test_due_times_while_the_service_was_away_are_recorded_as_missed(world: World) -> None:
+    check_id = await planned(world, frequency=1)
+    await tick_now(world)
+    first_ms = (await queued(world))[0].scheduled_ms
+    world.time.pass_s(4 * MINUTE_S + 7)
+    ticked = await world.change(lambda c, now: tick(c, now_ms=now))
+    newest = (await queued(world))[1]
+    skipped = [first_ms + place * 60_000 for place in (1, 2, 3)]
+    assert newest.scheduled_ms == first_ms + 4 * 60_000
+    rows = await world.results(check_id)
+    assert sorted(row.scheduled_ms for row in rows) == skipped
+    assert {(row.status, row.cause, row.due_times) for row in rows} == {
+        ("MISSED", "service_down", None)
+    }
+    assert len({row.run_id for row in rows} | {newest.id}) == 4
+    assert (ticked.skipped, ticked.away_ms) == (3, 187_000)
+    await tick_now(world)
+    assert len(await world.results(check_id)) == 3
+
+
+async def test_many_skipped_due_times_share_a_record_with_their_count_and_span(
+    world: World,
+) -> None:
+    check_id = await planned(world, frequency=1)
+    await tick_now(world)
+    first_ms = (await queued(world))[0].scheduled_ms + 60_000
+    world.time.pass_s(100 * MINUTE_S)
+    await tick_now(world)
+    rows = sorted(await world.results(check_id), key=lambda row: row.scheduled_ms)
+    assert len(rows) == MOST_SKIPPED + 1
+    assert sum(row.due_times or 1 for row in rows) == 99
+    older = rows[0]
+    assert (older.scheduled_ms, older.due_times) == (first_ms, 99 - MOST_SKIPPED)
+    assert older.stopped_ms == rows[1].scheduled_ms - 60_000
+
+
+async def test_skipped_due_times_take_their_turns_around_the_locations(world: World) -> None:
+    attic = await world.location("attic")
+    check_id = await planned(world, frequency=1, locations=(world.location_id, attic))
+    await tick_now(world)
+    world.time.pass_s(3 * MINUTE_S)
+    await tick_now(world)
+    rows = sorted(await world.results(check_id), key=lambda row: row.scheduled_ms)
+    assert [row.location for row in rows] == ["attic", "cellar"]
+    assert (await queued(world))[-1].location_id == attic
+
+
+async def test_a_check_created_just_before_its_phase_has_missed_nothing(world: World) -> None:
+    world.time.pass_s(599.9)
+    check_id = await planned(world, frequency=10, frequency_offset=1)
+    world.time.pass_s(0.2)
+    await tick_now(world)
+    assert await world.results(check_id) == []
+
+
+async def test_the_scheduler_logs_once_that_it_caught_up(world: World) -> None:
+    for _ in range(GROUP + 5):
+        await planned(world, frequency=1)
+    scheduler = Scheduler(world.clock)
+    while await scheduler.act(world.database):
+        pass
+    world.time.pass_s(3 * MINUTE_S)
+    with capture_logs() as logs:
+        while await scheduler.act(world.database):
+            pass
+    found = [one for one in logs if one["event"] == "schedule.caught_up"]
+    assert [(one["skipped"], one["away_s"]) for one in found] == [(2 * (GROUP + 5), 120)]
 
 
 async def test_after_hours_away_a_check_runs_once(world: World) -> None:

@@ -118,7 +118,7 @@ async def test_a_run_that_nobody_takes_holds_nobody_up(world: World) -> None:
         await member(world, group_id, f"check-{order}", order)
     await started(world, group_id)
     world.time.pass_s(361)
-    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     assert await names(world, "claim-1") == ["check-1"]
 
 
