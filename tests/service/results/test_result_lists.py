@@ -55,7 +55,6 @@ async def test_a_cursor_keeps_to_the_filters(api: PublicApi) -> None:
     retried = {"result_type": ResultType.ATTEMPT, "started_ms": START_MS + 5_001}
     await store(api, check, failed, **retried)
     results = f"/v2/check-results/{check['id']}"
-    path = f"{results}?limit=2"
 
     async def found(query: str) -> int:
         answer = await api.alice.get(f"{results}?limit=100&{query}")
