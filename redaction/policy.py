@@ -284,7 +284,9 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _chunks(secret: str) -> Iterator[str]:
-    if len(secret) > CHUNKED_FROM_CHARS and "\n" not in secret:
+    # Chunks of a value that repeats itself fit everywhere in it, and are tried there for minutes.
+    repeats = secret.find(secret[:CHUNK_CHARS], 1) > 0
+    if len(secret) > CHUNKED_FROM_CHARS and "\n" not in secret and not repeats:
         last = len(secret) - CHUNK_CHARS
         yield from (secret[at : at + CHUNK_CHARS] for at in (*range(0, last, CHUNK_CHARS), last))
 

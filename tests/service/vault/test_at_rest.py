@@ -176,6 +176,8 @@ async def leave_in_clear(folder: Path) -> None:
         ("check_group", "secrets"),
         ("private_location", "sealed_proxy_url"),
         ("agent", "unavailable"),
+        ("result", "due_times"),
+        ("job", "returned_by"),
     ):
         file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     file.execute("UPDATE alembic_version SET version_num = '0009'")
