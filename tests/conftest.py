@@ -114,6 +114,13 @@ SLOW = (
     "tests/redaction/test_following",
     "tests/runners/scripting/suites/test_node_modules",
     "tests/runners/scripting/trust/test_roots",
+    "tests/agent/test_boot",
+    "tests/docs/test_readme_walk",
+    "tests/picket/test_suite_folder",
+    "tests/picket/test_trace_viewer",
+    "tests/runners/scripting/suites/test_lending",
+    "tests/runners/scripting/test_harness",
+    "tests/service/http/test_docs_page",
 )
 """What `make test-quick` leaves out: whole systems, faults, browsers, suites, images."""
 

@@ -420,10 +420,10 @@ def test_the_command_ends_with_2_when_a_setting_is_wrong(
     light: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("API_KEY", raising=False)
+    monkeypatch.setenv("PICKET_RUNTIMES", light["PICKET_RUNTIMES"])
     assert main(["doctor", "--json"]) == 2
     findings = json.loads(capsys.readouterr().out)
     assert {"health", "what", "seen", "fix"} == set(findings[0])
-    monkeypatch.setenv("PICKET_RUNTIMES", light["PICKET_RUNTIMES"])
     assert main(["doctor"]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("fail  settings")
