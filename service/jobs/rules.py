@@ -27,7 +27,7 @@ class Requeue:
     expires_ms: int
     deliveries: int
     returned_by: str | None
-    """The agents that gave it back, as a JSON list. None: nobody did."""
+    """The agents that gave this attempt back, as JSON. None: none did."""
 
 
 @dataclass(frozen=True, slots=True)

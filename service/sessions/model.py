@@ -16,7 +16,7 @@ class SessionStatus(StrEnum):
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
     MISSED = "MISSED"
-    """A run ended without a look at its target."""
+    """A run ended without checking the target."""
 
 
 @dataclass(frozen=True, slots=True)
