@@ -27,7 +27,7 @@ class Requeue:
     expires_ms: int
     deliveries: int
     returned_by: str | None
-    """As in `HeldJob`."""
+    """The agents that gave this attempt back, as JSON. None: none did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def tick(connection: Connection, *, now_ms: int) -> Ticked:
 class _Planned(NamedTuple):
     runs: Sequence[NewRun]
     missed: Sequence[MissedRun]
-    """Of due times at which the service was away."""
+    """The runs that were due while the service was away."""
     move: tuple[int, int, str]
     """(next run, turn) of the check's schedule."""
 

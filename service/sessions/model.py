@@ -16,7 +16,7 @@ class SessionStatus(StrEnum):
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
     MISSED = "MISSED"
-    """Of no target that was checked: a run ended without a look at it."""
+    """A run ended without checking the target."""
 
 
 @dataclass(frozen=True, slots=True)
