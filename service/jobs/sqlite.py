@@ -36,7 +36,7 @@ from service.jobs.queue import Assignment, ReadyQuery
 _ADD: Final = """
 INSERT OR IGNORE INTO job (check_id, check_type, lane, location_id, source, session_id,
   scheduled_ms, due_ms, expires_ms, priority, state, fence, deliveries, attempt)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, random() & 0x3fffffff, 0, 1)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, random() & 0x3ffffff0, 0, 1)
 """
 _RESERVE: Final = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'job' RETURNING seq"
 _AMONG: Final = "IN (SELECT value FROM json_each(?))"

@@ -235,7 +235,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service.jobs.sqlite._ADD",
-        ReplaceText("random() & 0x3fffffff", "0"),
+        ReplaceText("random() & 0x3ffffff0", "0"),
         "tests/service/results/test_ingest.py"
         "::test_a_result_from_before_a_restore_does_not_count_for_the_run_with_its_number",
     ),

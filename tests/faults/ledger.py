@@ -110,7 +110,7 @@ def _ledger(file: sqlite3.Connection) -> Ledger:
             file,
             "SELECT count(*) FROM late_result WHERE run_id NOT IN (SELECT run_id FROM run_final)",
         ),
-        most_claims=_one(file, "SELECT coalesce(max(fence), 0) FROM run_final"),
+        most_claims=_one(file, "SELECT coalesce(max(fence & 15), 0) FROM run_final"),
         open_sessions=_one(file, "SELECT count(*) FROM session WHERE stopped_ms IS NULL"),
         triggered=_one(
             file,

@@ -20,11 +20,15 @@ HOUR_MS = 3_600_000
 
 
 def series(scene: Scene) -> dict[str, list[int]]:
-    """When the scheduled runs of each check that have a FINAL result were due."""
+    """When the scheduled runs of each check that have a FINAL result were due.
+
+    Without those that were due while the service was away.
+    """
     with closing(sqlite3.connect(scene.database)) as file:
         rows = file.execute(
             "SELECT check_id, scheduled_ms FROM result"
-            " WHERE result_type = 'FINAL' AND source = 'SCHEDULER' ORDER BY scheduled_ms"
+            " WHERE result_type = 'FINAL' AND source = 'SCHEDULER'"
+            " AND coalesce(cause, '') != 'service_down' ORDER BY scheduled_ms"
         ).fetchall()
     found: dict[str, list[int]] = defaultdict(list)
     for check, scheduled_ms in rows:
