@@ -101,6 +101,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     database = open_sqlite(settings.database_file)
     try:
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
+        await database.write(lambda c: settle.extend_leases_after_gap(c, now_ms=clock.now_ms(c)))
         backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
         claim_queue = await open_claim_queue(database, clock, vault)
         service, presence = _assemble(settings, backend, claim_queue, secrets)

@@ -88,19 +88,20 @@ def extend_leases_after_gap(connection: Connection, *, now_ms: int) -> None:
 
 
 class Reaper:
-    """Expires jobs, at its start and after each gap not before agents could renew their leases."""
+    """Expires jobs, after each gap not before agents could renew their leases."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._extended_ms: int | None = None
-        """The end of the last gap. None: this process has not looked yet."""
+        self._since_ms: int | None = None
+        """The end of the last gap. None: this process has not looked since its start, which extended
+        leases."""
 
     def reap(self, connection: Connection, *, now_ms: int) -> int:
         """Requeue or end jobs whose lease or time in the queue has run out; how many there were."""
         since_ms = self._watch.since_ms(now_ms)
-        if since_ms != self._extended_ms:
+        if self._since_ms not in (None, since_ms):
             extend_leases_after_gap(connection, now_ms=now_ms)
-            self._extended_ms = since_ms
+        self._since_ms = since_ms
         return expire_jobs(connection, watched_since_ms=since_ms, now_ms=now_ms)
 
 
