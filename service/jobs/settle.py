@@ -93,8 +93,7 @@ class Reaper:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._since_ms: int | None = None
-        """The end of the last gap. None: this process has not looked since its start, which extended
-        leases."""
+        """The end of the last gap. None: this process has not looked since it started."""
 
     def reap(self, connection: Connection, *, now_ms: int) -> int:
         """Requeue or end jobs whose lease or time in the queue has run out; how many there were."""
