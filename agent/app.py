@@ -96,9 +96,9 @@ class Agent:
             on_error=self._reporter.note,
         )
         self._running = RunningJobs()
-        self._leases = Leases(client, metrics=metrics)
-        self._releases = Releases(client, metrics=metrics, pace=pace)
         self._spool = _build_spool(context)
+        self._leases = Leases(client, metrics=metrics, undelivered=self._spool.waiting)
+        self._releases = Releases(client, metrics=metrics, pace=pace)
         self._artifacts = _build_artifacts(context, self._spool, self._leases)
         self._artifact_sender = ArtifactSender(client, self._artifacts, pace=pace)
         self._result_sender = ResultSender(client, self._spool, metrics=metrics, pace=pace)

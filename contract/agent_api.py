@@ -156,8 +156,8 @@ class Renew(Wire, frozen=True, kw_only=True):
 
     leases: tuple[Lease, ...]
     is_complete: bool = False
-    """Whether these are all leases that the agent holds; the service takes back jobs that two
-    complete renewals leave out."""
+    """Whether these are all leases that the agent knows of, and no result of it is on its way; the
+    service takes back jobs that two complete renewals leave out."""
 
 
 class RenewAnswer(Wire, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
 from service.bundles.bundles import BundleSweep
 from service.bundles.files import BundleFiles
-from service.clock import Clock, Watch
+from service.clock import Clock, GapWatch
 from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 from service.db.migrate import migrate
 from service.db.periodic_tasks import Periodic, changing
@@ -163,7 +163,7 @@ def _first_start(
 
 
 def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
-    watch = Watch()
+    watch = GapWatch()
     reaper = settle.Reaper(watch)
 
     def reap(connection: Connection) -> int:

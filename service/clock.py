@@ -20,7 +20,7 @@ class Clock:
         return time.time_ns() // 1_000_000
 
 
-class Watch:
+class GapWatch:
     """Since when the service has run without a gap, in which it could neither assign nor listen.
 
     A stop, a machine that was suspended, a database that was locked and a clock that was set look

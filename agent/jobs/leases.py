@@ -49,10 +49,13 @@ class Leases:
         client: ServiceClient,
         *,
         metrics: Metrics,
+        undelivered: Callable[[], int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`undelivered`: how many results of runs that hold no lease any more are still here."""
         self._client = client
         self._metrics = metrics
+        self._undelivered = undelivered
         self._clock = clock
         self._held: dict[Lease, _Held] = {}
         self._retry_at = 0.0
@@ -117,7 +120,9 @@ class Leases:
         asked_at = self._clock()  # the service may have counted from then on
         try:
             async with asyncio.timeout(max(shortest_s / 3, 0.1)):
-                answer = await self._client.renew(leases, is_complete=True)
+                # The service would give a job away whose result is still on its way to it.
+                is_complete = not self._undelivered()
+                answer = await self._client.renew(leases, is_complete=is_complete)
         except (ServiceError, TimeoutError) as problem:
             asked_s = asked_wait_s(problem)
             self._retry_at = self._next_try_at(asked_s, shortest_s=shortest_s)

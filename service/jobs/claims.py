@@ -21,7 +21,7 @@ from contract.wire import Seconds, Wire, decode, encode
 from service.certificates import secrets as certificates
 from service.checks.secrets import decrypt_spec, is_encrypted
 from service.jobs.engines import queue_of
-from service.jobs.model import HELD_BACK_MS, LEASE_MS, Claimant, JobPlace, ReadyJob
+from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
 from service.jobs.queue import Assignment, JobQueue, ReadyQuery
 from service.jobs.settle import end_unreadable
 from service.locations.secrets import decrypt_proxy
@@ -121,8 +121,7 @@ class _Assigner:
         if not wanted or not check_types:
             return False
         limit = min(wanted, _MOST_AT_ONCE)
-        query = ReadyQuery(self.location_id, lane, check_types, limit)
-        ready = self.queue.find_ready(self.connection, query, now_ms=self.now_ms)
+        ready = self._find_ready(ReadyQuery(self.location_id, lane, check_types, limit))
         left = deque(ready)
         assignments: list[Assignment] = []
         for who, jobs, slots in capacity:
@@ -130,10 +129,25 @@ class _Assigner:
                 jobs.append(job)
                 assignments.append(self._assignment(job, who))
         self.held_back_until_ms.extend(
-            job.due_ms + HELD_BACK_MS for job in left if job.returned_by is not None
+            until_ms
+            for job in left
+            if job.returned_by is not None
+            for who, _, _ in capacity
+            if (until_ms := job.held_back_until_ms(who.agent_id)) > self.now_ms
         )
         self.queue.assign(self.connection, assignments)
-        return len(ready) == limit < wanted
+        return len(ready) >= limit < wanted
+
+    def _find_ready(self, query: ReadyQuery) -> list[ReadyJob]:
+        """The ready jobs: as many as are asked for, besides those that may be held back."""
+        limit = query.limit
+        while True:
+            asked = query._replace(limit=limit)
+            ready = self.queue.find_ready(self.connection, asked, now_ms=self.now_ms)
+            enough = query.limit + sum(job.returned_by is not None for job in ready)
+            if len(ready) < limit or limit >= enough:
+                return ready
+            limit = enough
 
     def _take(self, left: deque[ReadyJob], who: Claimant, slots: int) -> Iterator[ReadyJob]:
         """The next jobs for a claim; those that its agent gave back stay for others a while."""

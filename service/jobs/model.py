@@ -17,7 +17,8 @@ QUEUE_MS: Final = 360_000
 MOST_DELIVERIES: Final = 3
 """How many agents may lose a job before it is given up."""
 HELD_BACK_MS: Final = 5_000
-"""How long a job that an agent gave back waits for another one before that agent gets it again."""
+"""How long a job that an agent gave back waits for another one before that agent gets it again; it
+doubles each time, since a run may have reached its target before it broke."""
 
 
 class Priority(IntEnum):
@@ -51,7 +52,7 @@ class QueueDepth(NamedTuple):
 
 
 def agents_of(returned_by: str | None) -> list[str]:
-    """The agents of `returned_by`."""
+    """The agents of `returned_by`, each as often as it gave the job back."""
     return [] if returned_by is None else msgspec.json.decode(returned_by, type=list[str])
 
 
@@ -143,9 +144,8 @@ class ReadyJob(NamedTuple):
 
     def held_back_until_ms(self, agent_id: str) -> int:
         """Until when other agents may take the job, because this one gave it back."""
-        if self.returned_by is None or agent_id not in agents_of(self.returned_by):
-            return 0
-        return self.due_ms + HELD_BACK_MS
+        times = agents_of(self.returned_by).count(agent_id)
+        return self.due_ms + (HELD_BACK_MS << (times - 1)) if times else 0
 
 
 class JobPlace(NamedTuple):

@@ -62,12 +62,13 @@ def after_release(job: HeldJob, reason: ReleaseReason, *, now_ms: int) -> Requeu
     until_ms = max(job.expires_ms, now_ms + _SECOND_CHANCE_MS)
     if reason in _UNCOUNTED:
         return Requeue(now_ms, until_ms, max(0, job.deliveries - 1), job.returned_by)
-    agents = agents_of(job.returned_by)
-    if job.agent_id in agents:
+    before = agents_of(job.returned_by)
+    after = agents_text([*before, job.agent_id or ""])
+    if job.agent_id in before:
         # No other agent took it meanwhile: each counts once, and the job waits no longer for it.
-        return Requeue(now_ms, job.expires_ms, job.deliveries - 1, job.returned_by)
+        return Requeue(now_ms, job.expires_ms, job.deliveries - 1, after)
     if job.deliveries < MOST_DELIVERIES:
-        return Requeue(now_ms, until_ms, job.deliveries, agents_text([*agents, job.agent_id or ""]))
+        return Requeue(now_ms, until_ms, job.deliveries, after)
     if reason is ReleaseReason.NO_ROOM:
         return GiveUp(RunStatus.MISSED, Cause.OVERLOADED)
     return GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)

@@ -10,7 +10,7 @@ from contract.agent_api import ReleaseReason
 from contract.job import RunSource
 from service.agents import actions as agents
 from service.checks import actions as checks
-from service.clock import Watch
+from service.clock import GapWatch
 from service.db.engine import announce
 from service.jobs import store
 from service.jobs.engines import queue_of
@@ -90,7 +90,7 @@ def extend_leases_after_gap(connection: Connection, *, now_ms: int) -> None:
 class Reaper:
     """Expires jobs, after each gap not before agents could renew their leases."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: GapWatch) -> None:
         self._watch = watch
         self._since_ms: int | None = None
         """The end of the last gap. None: this process has not looked since it started."""

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 
 from service.agents import actions as agents
 from service.checks import actions as checks
-from service.clock import Clock, Watch
+from service.clock import Clock, GapWatch
 from service.jobs import actions as jobs
 from service.jobs import settle
 from service.jobs.model import QueueDepth
@@ -21,7 +21,7 @@ _EMPTY = QueueDepth(runs=0, oldest_wait_ms=0)
 class LocationWatch:
     """Looks at all locations, each time in one transaction."""
 
-    def __init__(self, clock: Clock, watch: Watch) -> None:
+    def __init__(self, clock: Clock, watch: GapWatch) -> None:
         self._clock = clock
         self._watch = watch
 

@@ -66,7 +66,7 @@ def pass_turn(connection: Connection, group_run: str, *, now_ms: int) -> None:
             _begin(connection, session, places, now_ms=now_ms)
             return
         store.begin(connection, session.id, runs=0, now_ms=now_ms)
-        _end(connection, session.id, SessionStatus.MISSED, now_ms=now_ms)
+        _end(connection, session.id, SessionStatus.FAILED, now_ms=now_ms)
 
 
 def find(connection: Connection, account_id: str, session_id: str) -> Session:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class SessionStatus(StrEnum):
-    """How far a session is; the last five are final."""
+    """How far a session is; the last four are final."""
 
     STARTED = "STARTED"
     PROGRESS = "PROGRESS"
@@ -15,8 +15,6 @@ class SessionStatus(StrEnum):
     DEGRADED = "DEGRADED"
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
-    MISSED = "MISSED"
-    """A run ended without checking the target."""
 
 
 @dataclass(frozen=True, slots=True)

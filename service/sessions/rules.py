@@ -12,15 +12,14 @@ _VERDICTS: Final = {
     RunStatus.DEGRADED: SessionStatus.DEGRADED,
     RunStatus.FAILED: SessionStatus.FAILED,
     RunStatus.TIMED_OUT: SessionStatus.TIMED_OUT,
-    # Nobody looked at the target: that is no verdict on it.
-    RunStatus.MISSED: SessionStatus.MISSED,
-    RunStatus.ERROR: SessionStatus.MISSED,
+    # Nobody checked the target. The specification has no fifth status; the result has `hasErrors`.
+    RunStatus.MISSED: SessionStatus.FAILED,
+    RunStatus.ERROR: SessionStatus.FAILED,
 }
 _WORST_LAST: Final = (
     SessionStatus.STARTED,
     SessionStatus.PASSED,
     SessionStatus.DEGRADED,
-    SessionStatus.MISSED,
     SessionStatus.TIMED_OUT,
     SessionStatus.FAILED,
 )
@@ -30,7 +29,6 @@ _ON_THE_WAY: Final = {
     SessionStatus.DEGRADED: SessionStatus.PROGRESS_DEGRADED,
     SessionStatus.FAILED: SessionStatus.PROGRESS_FAILED,
     SessionStatus.TIMED_OUT: SessionStatus.PROGRESS_FAILED,
-    SessionStatus.MISSED: SessionStatus.PROGRESS,
 }
 _MINUTE_MS: Final = 60_000
 _UPTIME_DEADLINE_MS: Final = 20 * _MINUTE_MS
@@ -41,7 +39,7 @@ _WAITING_DEADLINE_MS: Final = 24 * 60 * _MINUTE_MS
 
 
 def worse(known: SessionStatus, run: RunStatus) -> SessionStatus:
-    """The worst run counts: FAILED, then TIMED_OUT, MISSED, DEGRADED, PASSED."""
+    """The worst run counts: FAILED, then TIMED_OUT, DEGRADED, PASSED."""
     return max(known, _VERDICTS[run], key=_WORST_LAST.index)
 
 

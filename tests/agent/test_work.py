@@ -107,7 +107,7 @@ async def an_agent_at_work(
         handshake = Handshake(client, hello, on_limits=lambda _limits: None)
         loops = Loops(
             releases=Releases(client, metrics=context.metrics, pace=QUICK),
-            leases=Leases(client, metrics=context.metrics),
+            leases=Leases(client, metrics=context.metrics, undelivered=lambda: 0),
             spool=spool,
             artifacts=files,
             running=RunningJobs(),

@@ -61,7 +61,7 @@ class Bench:
             metrics=self.meter,
             wall_clock=clock,
         )
-        self.leases = Leases(client, metrics=self.meter)
+        self.leases = Leases(client, metrics=self.meter, undelivered=lambda: 0)
         self.files = Artifacts(
             ArtifactFolder(folder / "artifacts", agent_id=agent_id),
             self.spool,

@@ -41,7 +41,13 @@ class Bench:
     def __init__(self) -> None:
         self.now = 0.0
         self.renewer = Renewer()
-        self.leases = Leases(self.renewer, metrics=metrics(), clock=lambda: self.now)
+        self.undelivered = 0
+        self.leases = Leases(
+            self.renewer,
+            metrics=metrics(),
+            undelivered=lambda: self.undelivered,
+            clock=lambda: self.now,
+        )
 
     def hold(self, job_id: str, *, lease_s: float = 60, claimed_at: float = 0.0) -> Run:
         run = a_run(a_job(job_id=job_id, lease_s=lease_s), claimed_at=claimed_at)
@@ -55,6 +61,16 @@ async def test_all_leases_are_renewed_in_one_call() -> None:
     await it.leases.renew_all()
     assert it.renewer.asked == [tuple(run.job.lease for run in runs)]
     assert not any(run.is_stopped for run in runs)
+
+
+async def test_a_renewal_is_complete_only_when_every_result_was_delivered() -> None:
+    it = Bench()
+    it.hold("job-1")
+    it.undelivered = 1
+    await it.leases.renew_all()
+    it.undelivered = 0
+    await it.leases.renew_all()
+    assert it.renewer.complete == [False, True]
 
 
 async def test_a_dropped_lease_is_not_renewed() -> None:
@@ -119,7 +135,7 @@ async def test_a_renewal_counts_from_when_it_was_asked_for() -> None:
             return await super().renew(leases, is_complete=is_complete)
 
     slow = Slow()
-    it.leases = Leases(slow, metrics=metrics(), clock=lambda: it.now)
+    it.leases = Leases(slow, metrics=metrics(), undelivered=lambda: 0, clock=lambda: it.now)
     it.leases.hold(run, claimed_at=0)
     it.now = 20.0
     await it.leases.renew_all()

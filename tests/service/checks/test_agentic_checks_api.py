@@ -144,7 +144,7 @@ async def test_a_run_that_is_triggered_says_that_nobody_runs_it(
     await time_passes(api)
     path = f"/v1/check-sessions/{session['checkSessionId']}/completion?maxWaitSeconds=1"
     ended = await alice.get(path)
-    assert (ended.status, ended.body["status"]) == (200, "MISSED")
+    assert (ended.status, ended.body["status"]) == (200, "FAILED")
     (result,) = ended.body["results"]
     read = await alice.get(f"/v1/check-results/{check['id']}/{result['checkResultId']}")
     assert (read.body["cause"], read.body["error"]) == ("no_agent", NOBODY)

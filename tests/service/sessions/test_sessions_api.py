@@ -275,14 +275,16 @@ async def test_a_session_past_its_deadline_has_timed_out(api: PublicApi, alice: 
     assert (await waited(alice, found["checkSessionId"])).body["status"] == "TIMED_OUT"
 
 
-async def test_a_session_whose_run_nobody_did_is_missed_and_not_timed_out(
+async def test_a_session_whose_run_nobody_did_failed_with_an_error_and_did_not_time_out(
     api: PublicApi, alice: ApiUser
 ) -> None:
     check = await a_check(alice)
     found = await started(alice, check)
     await store(api, check, session_id=found["checkSessionId"])
     answer = await waited(alice, found["checkSessionId"])
-    assert (answer.status, answer.body["status"]) == (200, "MISSED")
+    assert (answer.status, answer.body["status"]) == (200, "FAILED")
+    (result,) = answer.body["results"]
+    assert (result["hasErrors"], result["hasFailures"], result["aborted"]) == (True, False, True)
 
 
 async def test_a_session_of_a_deleted_check_ends(alice: ApiUser) -> None:
