@@ -1,6 +1,7 @@
 from sqlalchemy import select, update
 
 from contract.agent_api import ReleaseReason
+from contract.checks import Lane
 from contract.checks import AgenticSpec, BrowserSpec, CheckType
 from contract.job import Job
 from service.clock import GapWatch
@@ -110,7 +111,7 @@ async def test_a_job_that_waits_for_another_agent_is_in_nobodys_way(world: World
     await give_back(world, held, ReleaseReason.AGENT_ERROR)
     world.time.pass_s(1)
     await world.queue(await world.check())
-    [other] = await world.claim("claim-2")
+    [other] = await world.claim("claim-2", slots={Lane.UPTIME: 1})
     assert other.job_id != held.job_id
 
 
