@@ -1,8 +1,7 @@
 from sqlalchemy import select, update
 
 from contract.agent_api import ReleaseReason
-from contract.checks import Lane
-from contract.checks import AgenticSpec, BrowserSpec, CheckType
+from contract.checks import AgenticSpec, BrowserSpec, CheckType, Lane
 from contract.job import Job
 from service.clock import GapWatch
 from service.db.tables.checks import check_
