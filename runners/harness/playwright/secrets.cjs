@@ -2,6 +2,7 @@
 // An ear for secrets: what a script assigns to SERVICE_SECRET_… is told before it is set, so that a
 // script that dies in its next line has told it.
 
+const { hearEnvironment } = require('../script/heard_environment.cjs');
 const { pipeNumber, report } = require('./facts.cjs');
 const { partsOf } = require('./secret_parts.cjs');
 const settings = require('./settings.cjs');
@@ -55,33 +56,10 @@ function values() {
 }
 
 function install() {
-  const real = process.env;
   pipeNumber();
   const isSecret = (name) => SECRET.test(name) || settings.secretNames.includes(name);
-  for (const [name, value] of Object.entries(real)) if (isSecret(name)) known.add(value);
-  const hear = ear(known);
-  const heard = (target) => new Proxy(target, {
-    set(inner, name, value) {
-      hear(name, value);
-      inner[name] = value;
-      return true;
-    },
-    defineProperty(inner, name, described) {
-      if ('value' in described) hear(name, described.value);
-      return Reflect.defineProperty(inner, name, described);
-    },
-  });
-  let env = heard(real);
-  // A script may put another object in its place: what that holds, and gets later, is heard too.
-  Object.defineProperty(process, 'env', {
-    configurable: true,
-    enumerable: true,
-    get: () => env,
-    set(given) {
-      for (const [name, value] of Object.entries(given ?? {})) hear(name, value);
-      env = heard(Object(given));
-    },
-  });
+  for (const [name, value] of Object.entries(process.env)) if (isSecret(name)) known.add(value);
+  hearEnvironment(ear(known));
 }
 
 module.exports = { MOST, MOST_BYTES, install, values };
