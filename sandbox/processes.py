@@ -6,6 +6,7 @@ without privileges only lower it. Processes of no run have no such limit.
 """
 
 import contextlib
+import errno
 import os
 import signal
 import time
@@ -111,12 +112,19 @@ class ProcessTree:
 
     def _kill(self) -> None:
         until, pause_s, rounds = time.monotonic() + _PATIENCE_S, 0.001, 0
-        while others := [pid for pid in self.pids() if pid != self._root or not _has_ended(pid)]:
-            if time.monotonic() > until:
-                raise OSError(f"{len(others)} processes of a script cannot be killed: {others[:5]}")
-            self._signal_all(others, rounds)
+        while True:
+            began = time.monotonic()
+            found = [pid for pid in self.pids() if pid != self._root or not _has_ended(pid)]
+            if not found:
+                return
+            if began > until:
+                raise OSError(f"{len(found)} processes of a script cannot be killed: {found[:5]}")
+            self._reap_orphans(found)
+            self._signal_all([pid for pid in found if not _has_ended(pid)])
+            if rounds >= EVASIVE_ROUNDS:
+                # As long as a round takes: a list of thousands of zombies gives them time to fork.
+                self._end_evasive(max(_CHASE_S, time.monotonic() - began))
             time.sleep(pause_s)
-            self._reap_orphans(others)
             pause_s, rounds = min(_LONGEST_PAUSE_S, pause_s * 2), rounds + 1
 
     def _others(self) -> bool:
@@ -129,7 +137,7 @@ class ProcessTree:
                 with contextlib.suppress(ChildProcessError):  # another tree reaped it first
                     os.waitpid(pid, os.WNOHANG)
 
-    def _signal_all(self, pids: Iterable[int], rounds: int) -> None:
+    def _signal_all(self, pids: Iterable[int]) -> None:
         # Groups first: one call kills a whole group, and no fork gets away meanwhile.
         for group in {self._root, *filter(None, map(self._group_of, pids))}:
             with contextlib.suppress(OSError):
@@ -138,10 +146,10 @@ class ProcessTree:
             for pid in pids:
                 if not _has_ended(pid):
                     send_signal(pid, number, when=self.contains)
-        if rounds < EVASIVE_ROUNDS:
-            return
+
+    def _end_evasive(self, seconds: float) -> None:
         if self._identity.uid is None:
-            kill_newest(self.contains)
+            kill_newest(self.contains, seconds)
         else:
             self._end_user(self._identity.uid)
 
@@ -155,17 +163,16 @@ class ProcessTree:
         return not self._is_live(tag) and is_adopted(pid)
 
 
-def kill_newest(is_meant: Callable[[int], bool]) -> bool:
+def kill_newest(is_meant: Callable[[int], bool], seconds: float = _CHASE_S) -> bool:
     """Kill the newest process again and again: it is the next pid of one that forks and exits.
 
     Return whether there was such a process.
     """
-    until, has_met = time.monotonic() + _CHASE_S, False
-    while time.monotonic() < until:
-        newest = last_pid()
-        if is_meant(newest):
-            has_met = True
-            send_signal(newest, signal.SIGKILL, when=is_meant)
+    until, has_met = time.monotonic() + seconds, False
+    with (_PROC / "loadavg").open("rb", buffering=0) as numbers:
+        while time.monotonic() < until:
+            newest = int(os.pread(numbers.fileno(), 128, 0).split()[-1])
+            has_met |= send_signal(newest, signal.SIGKILL, when=is_meant)
     return has_met
 
 
@@ -186,22 +193,29 @@ def is_adopted(pid: int) -> bool:
     return False
 
 
-def send_signal(pid: int, number: signal.Signals, *, when: Callable[[int], bool]) -> None:
-    """Send a signal to a process, if it still is the one that is meant.
+_NO_PROCESS: Final = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
+"""What `pidfd_open` says of a pid that is gone, and of a thread (by the kernel, one of two)."""
+
+
+def send_signal(pid: int, number: signal.Signals, *, when: Callable[[int], bool]) -> bool:
+    """Send a signal to a process, if it still is the one that is meant; return whether it was.
 
     A pidfd is used, because the pid could be reused between the check and the signal.
     """
     try:
         descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
+    except OSError as error:
+        if error.errno in _NO_PROCESS:
+            return False
+        raise
     try:
-        if when(pid):
-            signal.pidfd_send_signal(descriptor, number)
-    except ProcessLookupError:
-        return
+        is_meant = when(pid)
+        if is_meant:
+            with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                signal.pidfd_send_signal(descriptor, number)
     finally:
         os.close(descriptor)
+    return is_meant
 
 
 _PROC: Final = Path("/proc")
@@ -227,11 +241,6 @@ def all_pids() -> Iterator[int]:
     """Yield the pid of every process that this one can see."""
     names = os.listdir(_PROC)  # noqa: PTH208 -- thousands of names, four times a second
     return (int(name) for name in names if name.isdecimal())
-
-
-def last_pid() -> int:
-    """Read the pid that the kernel assigned last."""
-    return int((_PROC / "loadavg").read_text().split()[-1])
 
 
 def read_uid(pid: int) -> int | None:

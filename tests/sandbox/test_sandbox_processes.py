@@ -1,5 +1,10 @@
 """Scripts that multiply, hide, hang or strike: none outlives its run, none hurts the agent."""
 
+import signal
+from queue import Queue
+from threading import Event, Thread, get_native_id
+
+from sandbox.processes import send_signal
 from tests.sandbox.worlds import in_every_world, needs_root, play, play_short
 
 
@@ -52,3 +57,14 @@ def test_whoever_holds_the_outputs_open_does_not_hold_up_the_run(world: str) -> 
 def test_a_kill_of_everybody_does_not_reach_the_agent() -> None:
     told = play("root of a container", "kills_all.py")
     assert told["facts"] == ['"PermissionError"']
+
+
+def test_the_number_of_a_thread_is_no_process_to_signal() -> None:
+    numbers, is_over = Queue[int](), Event()
+    thread = Thread(target=lambda: (numbers.put(get_native_id()), is_over.wait()))
+    thread.start()
+    try:
+        assert not send_signal(numbers.get(), signal.SIGKILL, when=lambda _: True)
+    finally:
+        is_over.set()
+        thread.join()

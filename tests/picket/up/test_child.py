@@ -18,8 +18,11 @@ signal.signal(signal.SIGTERM, stop)
 print("up", child.pid, os.environ.get("SETTING"), sorted(os.environ), flush=True)
 time.sleep(600)
 """
-STUBBORN = POLITE.replace("sys.exit(0)", "pass").replace(
-    "time.sleep(600)", "[time.sleep(1) for _ in range(600)]"
+# A signal may interrupt the first line: `print` in the handler would fail then.
+STUBBORN = (
+    POLITE.replace('print("stopping", flush=True)', "pass")
+    .replace("sys.exit(0)", "pass")
+    .replace("time.sleep(600)", "[time.sleep(1) for _ in range(600)]")
 )
 
 
