@@ -202,6 +202,7 @@ class Agent:
             artifacts=self._artifacts,
             running=self._running,
             pings=self._endpoints.last_pings,
+            oldest_ping_s=self._endpoints.relay.oldest_ping_s,
         )
 
     async def _deliver_rest(self) -> None:

@@ -1,6 +1,6 @@
 """Wires the parts of an agent: scripts, network, redaction, dispatcher."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -88,6 +88,8 @@ class Loops:
     artifacts: Artifacts
     running: RunningJobs
     pings: LastPings
+    oldest_ping_s: Callable[[], float | None]
+    """The age of the oldest ping that is not relayed yet. None: none waits."""
 
 
 def choose_resolver(settings: Settings) -> Resolver:
@@ -186,7 +188,13 @@ async def open_dispatcher(
     async with _open_network(context, resolver) as network:
         context.metrics.watch_bodies(network.bodies)
         parts = DispatcherParts(
-            source=ServiceSource(context.client, loops.releases, handshake, pace=pace),
+            source=ServiceSource(
+                context.client,
+                loops.releases,
+                handshake,
+                pace=pace,
+                oldest_ping_s=loops.oldest_ping_s,
+            ),
             leases=loops.leases,
             runner=JobRunner(
                 context.options.runners,

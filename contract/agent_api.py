@@ -139,6 +139,8 @@ class Claim(Wire, frozen=True, kw_only=True):
     check_types: tuple[CheckType, ...]
     """The types that the agent can run now; it gets jobs of no other type."""
     wait_s: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = MAX_WAIT_S
+    oldest_ping_s: Seconds | None = None
+    """The age of the oldest heartbeat ping that the agent has not relayed yet. None: none waits."""
 
 
 class ClaimAnswer(Wire, frozen=True, kw_only=True):

@@ -103,9 +103,10 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
         await database.write(lambda c: settle.extend_leases_after_gap(c, now_ms=clock.now_ms(c)))
         backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
-        claim_queue = await open_claim_queue(database, clock, vault)
+        watch = GapWatch()
+        claim_queue = await open_claim_queue(database, clock, vault, watch)
         service, presence = _assemble(settings, backend, claim_queue, secrets)
-        periodics = _periodics(clock, backend.bundles)
+        periodics = _periodics(clock, watch, backend.bundles)
         async with _loops(database, periodics, presence):
             try:
                 yield service
@@ -162,8 +163,7 @@ def _first_start(
     return first_start(connection, pepper, now_ms=clock.now_ms(connection), given=given)
 
 
-def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
-    watch = GapWatch()
+def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Periodic, ...]:
     reaper = settle.Reaper(watch)
 
     def reap(connection: Connection) -> int:

@@ -99,14 +99,29 @@ class PingRelay:
         self._arrived.set()  # an earlier process may have left some
         self._one_at_a_time = asyncio.Lock()
         self._dropped = 0
+        self._oldest_at: float | None = None
+        """When the oldest ping that waits came in, by the uptime. None: none waits."""
+        self._oldest_after_flush_at: float | None = None
+        """When the first one came in since the newest flush began. None: none did."""
+        for ping in store.waiting():
+            self._oldest_at = clock.uptime_s() - clock.age_s(ping)
+            break
 
     @property
     def dropped(self) -> int:
         """Pings given up: no room, too old, or refused for good."""
         return self._dropped + self._store.dropped + self._spare.dropped
 
+    def oldest_ping_s(self) -> float | None:
+        """The age of the oldest ping that waits, at least. None: none waits."""
+        return None if self._oldest_at is None else self._clock.uptime_s() - self._oldest_at
+
     def take(self, ping: StoredPing) -> None:
         """Keep a ping, and relay it soon."""
+        now = self._clock.uptime_s()
+        self._oldest_at = now if self._oldest_at is None else self._oldest_at
+        if self._oldest_after_flush_at is None:
+            self._oldest_after_flush_at = now
         try:
             self._store.put(ping)
         except OSError as problem:
@@ -146,8 +161,10 @@ class PingRelay:
         """
         async with self._one_at_a_time:
             dropped_before = self.dropped
+            self._oldest_after_flush_at = None
             await self._relay_all(self._store)
             await self._relay_all(self._spare)
+            self._oldest_at = self._oldest_after_flush_at
             if self.dropped > dropped_before:
                 log.warning("pings.dropped", count=self.dropped - dropped_before)
 

@@ -39,13 +39,13 @@ class ServiceSource:
         handshake: Handshake,
         *,
         pace: Pace,
-        clock: Callable[[], float] = time.monotonic,
+        oldest_ping_s: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._client = client
         self._releases = releases
         self._handshake = handshake
         self._pace = pace
-        self._clock = clock
+        self._oldest_ping_s = oldest_ping_s
         self._not_before: dict[Lane, float] = {}
         """When the lane may claim again, as the service asked. Monotonic."""
         self._abandoned: list[Claim] = []
@@ -56,11 +56,11 @@ class ServiceSource:
         backoff = Backoff(self._pace, self._client.outage)
         await self._wait_for_next_poll(slots)
         claim = self._build_claim(slots)
-        since = self._clock()
+        since = time.monotonic()
         try:
             while (answer := await self._try(claim, backoff)) is None:
-                if self._clock() - since > SAME_CLAIM_S:
-                    claim, since = self._build_claim(slots), self._clock()
+                if time.monotonic() - since > SAME_CLAIM_S:
+                    claim, since = self._build_claim(slots), time.monotonic()
         except asyncio.CancelledError:
             # Even one that failed may have got jobs: the answer may be all that was lost.
             self._abandoned.append(claim)
@@ -93,7 +93,9 @@ class ServiceSource:
         try:
             if backoff.has_failed:  # a service that was away may be another one now
                 await self._handshake.say_hello()
-            answer = await self._client.claim(claim)
+            oldest_ping_s = self._oldest_ping_s()  # of this moment, however old the claim is
+            current = msgspec.structs.replace(claim, oldest_ping_s=oldest_ping_s)
+            answer = await self._client.claim(current)
             if answer.say_hello:
                 await self._handshake.say_hello()
         except ServiceError as problem:
@@ -102,7 +104,7 @@ class ServiceSource:
         return answer
 
     def _read_jobs(self, answer: ClaimAnswer, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
-        next_at = self._clock() + min(answer.next_poll_s, LONGEST_RETRY_AFTER_S)
+        next_at = time.monotonic() + min(answer.next_poll_s, LONGEST_RETRY_AFTER_S)
         self._not_before.update(dict.fromkeys(slots, next_at))
         return tuple(self._decode_jobs(answer.jobs))
 
@@ -136,7 +138,7 @@ class ServiceSource:
 
     async def _wait_for_next_poll(self, slots: Mapping[Lane, int]) -> None:
         next_at = max((self._not_before.get(lane, 0.0) for lane in slots), default=0.0)
-        if (wait_s := next_at - self._clock()) > 0:
+        if (wait_s := next_at - time.monotonic()) > 0:
             await asyncio.sleep(wait_s)
 
 

@@ -245,6 +245,7 @@ class AgentApi:
             {lane: min(slots, _MOST_SLOTS) for lane, slots in claim.slots.items()},
             frozenset(claim.check_types),
             repeated=False,
+            oldest_ping_s=claim.oldest_ping_s,
         )
         caller = Caller(call.receive)
         jobs_of_claim = await self.claim_queue.claim(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,13 @@ class AgentSeen:
     """What it runs."""
     unavailable: Sequence[Mapping[str, Any]] | None
     """What it cannot run, and why. None: it did not say."""
+
+
+class AgentPresence(NamedTuple):
+    """When an agent was last heard of."""
+
+    id: str
+    last_seen_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from service.agents.model import AgentSeen
+from service.agents.model import AgentPresence, AgentSeen
 from service.db.tables.locations import agent, agent_event
 
 _SAME: Final = (agent.c.location_id == bindparam("location")) & (agent.c.id == bindparam("agent"))
@@ -23,6 +23,9 @@ _WITH_KEY: Final = select(agent.c.id).where(
 _LAST_SEEN_AT: Final = select(
     agent.c.location_id, func.max(agent.c.last_seen_ms).label("last_ms")
 ).group_by(agent.c.location_id)
+_PRESENT: Final = select(agent.c.id, agent.c.last_seen_ms).where(
+    agent.c.location_id == bindparam("location")
+)
 _ADD_EVENTS: Final = insert(agent_event)
 _OLD_EVENTS: Final = (
     select(agent_event.c.received_ms)
@@ -109,6 +112,12 @@ def seen_at(connection: Connection, location_ids: Sequence[str]) -> tuple[AgentS
 def last_seen_at(connection: Connection) -> dict[str, int]:
     """When any agent was last heard of, by location; without those where none ever was."""
     return {row.location_id: row.last_ms for row in connection.execute(_LAST_SEEN_AT)}
+
+
+def presence_at(connection: Connection, location_id: str) -> tuple[AgentPresence, ...]:
+    """When each agent of a location was last heard of."""
+    rows = connection.execute(_PRESENT, {"location": location_id})
+    return tuple(AgentPresence(*row) for row in rows)
 
 
 def with_key(connection: Connection, location_id: str, key_id: str) -> list[str]:

@@ -18,12 +18,14 @@ from sqlalchemy import Connection
 
 from contract.checks import HTTP_TYPES, CheckType, HeartbeatSpec, Lane, PlaywrightSpec
 from contract.wire import Seconds, Wire, decode, encode
+from service.agents import store as agents
 from service.certificates import secrets as certificates
 from service.checks.secrets import decrypt_spec, is_encrypted
 from service.jobs.engines import queue_of
 from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
 from service.jobs.queue import Assignment, JobQueue, ReadyQuery
 from service.jobs.settle import end_unreadable
+from service.jobs.unrelayed_pings import RECHECK_MS, PingGate, PingReports
 from service.locations.secrets import decrypt_proxy
 from service.variables import secrets as variables
 from service.variables.model import Owner
@@ -45,6 +47,8 @@ class AssignedJobs:
     now_ms: int
     has_held_back: bool = False
     """Jobs wait for another agent than the one that gave them back."""
+    pings_needed_ms: int = 0
+    """Up to when agents have to have relayed pings for the heartbeats that wait. 0: none waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,9 @@ class ClaimScope:
 
     location_id: str
     vault: Vault
+    reports: PingReports = field(default_factory=PingReports)
+    since_ms: int = 0
+    """Since when the service has run without a gap."""
 
 
 def assign_jobs(
@@ -63,7 +70,13 @@ def assign_jobs(
     Claimants that run the same check types are served together, by one query per lane.
     """
     queue = queue_of(connection)
-    assigner = _Assigner(connection, queue, scope, now_ms)
+    pings = PingGate(
+        partial(agents.presence_at, connection, scope.location_id),
+        scope.reports,
+        since_ms=scope.since_ms,
+        now_ms=now_ms,
+    )
+    assigner = _Assigner(connection, queue, scope, pings, now_ms)
     assigned = assigner.find_repeated(claimants)
     alike: dict[frozenset[CheckType], list[int]] = defaultdict(list)
     for place, one in enumerate(claimants):
@@ -80,9 +93,15 @@ def assign_jobs(
     elif not all(assigned):
         next_due_ms = queue.next_due_ms(connection, scope.location_id, now_ms=now_ms)
     held_back_ms = min(assigner.held_back_until_ms, default=None)
-    if held_back_ms is not None:
-        next_due_ms = held_back_ms if next_due_ms is None else min(next_due_ms, held_back_ms)
-    return AssignedJobs(jobs, next_due_ms, now_ms, has_held_back=held_back_ms is not None)
+    recheck_ms = now_ms + RECHECK_MS if pings.needed_ms else None
+    times = (time for time in (next_due_ms, held_back_ms, recheck_ms) if time is not None)
+    return AssignedJobs(
+        jobs,
+        min(times, default=None),
+        now_ms,
+        has_held_back=held_back_ms is not None,
+        pings_needed_ms=pings.needed_ms,
+    )
 
 
 def _is_cut(encoded: Sequence[bytes], assigned: Sequence[ReadyJob]) -> bool:
@@ -95,6 +114,7 @@ class _Assigner:
     connection: Connection
     queue: JobQueue
     scope: ClaimScope
+    pings: PingGate
     now_ms: int
     held_back_until_ms: list[int] = field(default_factory=list)
     """Until when each job that no claim got waits for an agent that has not given it back."""
@@ -139,13 +159,18 @@ class _Assigner:
         return len(ready) >= limit < wanted
 
     def _find_ready(self, query: ReadyQuery) -> list[ReadyJob]:
-        """The ready jobs: as many as are asked for, besides those that may be held back."""
+        """As many ready jobs as are asked for, besides those that may be held back.
+
+        Heartbeats that wait for pings are none of them.
+        """
         limit = query.limit
         while True:
             asked = query._replace(limit=limit)
-            ready = self.queue.find_ready(self.connection, asked, now_ms=self.now_ms)
-            enough = query.limit + sum(job.returned_by is not None for job in ready)
-            if len(ready) < limit or limit >= enough:
+            found = self.queue.find_ready(self.connection, asked, now_ms=self.now_ms)
+            ready = [job for job in found if not self.pings.holds_back(job)]
+            returned = sum(job.returned_by is not None for job in ready)
+            enough = query.limit + returned + len(found) - len(ready)
+            if len(found) < limit or limit >= enough:
                 return ready
             limit = enough
 

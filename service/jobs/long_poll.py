@@ -13,12 +13,13 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.job import JobHead
 from contract.wire import decode
-from service.clock import Clock
+from service.clock import Clock, GapWatch
 from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 from service.jobs import store
 from service.jobs.claims import AssignedJobs, ClaimScope, assign_jobs
 from service.jobs.model import LEASE_MS, Claimant, JobsDue, job_number
 from service.jobs.settle import Release, release
+from service.jobs.unrelayed_pings import PingReports
 from service.locations.model import LocationKeyEnded
 from service.vault.encryption import Vault
 
@@ -92,6 +93,7 @@ class LocationWaiters:
     """By claim, in the order of arrival."""
     empty_for: set[JobFilter | tuple[JobFilter, str]] = field(default_factory=set)
     """Filters for which nothing was there since the last notice; with an agent, nothing for it."""
+    reports: PingReports = field(default_factory=PingReports)
     is_assigning: bool = False
     _timer: asyncio.TimerHandle | None = None
     """Runs the next round by itself when a job turns due. None: no job waits for its time."""
@@ -176,6 +178,16 @@ class LocationWaiters:
             if not waiter.answer.done():
                 waiter.answer.set_exception(problem)
 
+    def ask_for_reports(self, needed_ms: int, now_ms: int) -> None:
+        """Answer, without jobs, the claims of agents that may hold pings from before `needed_ms`.
+
+        They claim again at once, and say then what they hold.
+        """
+        relayed = self.reports.relayed_until_ms(now_ms)
+        for waiter in self.waiters.values():
+            if relayed.get(waiter.claimant.agent_id, 0) < needed_ms:
+                waiter.leave()
+
     def set_timer(self, timer: asyncio.TimerHandle) -> None:
         """Replace the timer of the next job that turns due by itself."""
         if self._timer:
@@ -238,11 +250,13 @@ class ClaimQueue:
         database: Database,
         clock: Clock,
         vault: Vault,
+        watch: GapWatch,
         leased_before: Iterable[tuple[str, str]],
     ) -> None:
         self._database = database
         self._clock = clock
         self._vault = vault
+        self._watch = watch
         self._loop = asyncio.get_running_loop()
         self._locations: dict[str, LocationWaiters] = {}
         self._rounds: set[asyncio.Task[None]] = set()
@@ -270,6 +284,7 @@ class ClaimQueue:
         if self._closed:
             return ()
         location = self._locations.setdefault(location_id, LocationWaiters())
+        location.reports.note(claimant.agent_id, claimant.oldest_ping_s)
         waiter = self._enqueue(location_id, location, claimant)
         try:
             await self._wait(waiter, wait_s, caller)
@@ -391,7 +406,8 @@ class ClaimQueue:
 
         def change(connection: Connection) -> AssignedJobs:
             now_ms = self._clock.now_ms(connection)
-            scope = ClaimScope(location_id, self._vault)
+            since_ms = self._watch.since_ms(now_ms)
+            scope = ClaimScope(location_id, self._vault, location.reports, since_ms)
             return assign_jobs(connection, scope, claimants, now_ms=now_ms)
 
         self._remember(location_id, waiters)
@@ -407,6 +423,8 @@ class ClaimQueue:
             if not jobs:
                 self._assigned_until.pop((location_id, waiter.claimant.claim_id), None)
         location.end_round(waiters, result.jobs, has_held_back=result.has_held_back)
+        if result.pings_needed_ms:
+            location.ask_for_reports(result.pings_needed_ms, result.now_ms)
         self._plan_round(location_id, location, result)
 
     def _remember(self, location_id: str, waiters: Iterable[PendingClaim]) -> None:
@@ -431,9 +449,11 @@ class ClaimQueue:
         )
 
 
-async def open_claim_queue(database: Database, clock: Clock, vault: Vault) -> ClaimQueue:
+async def open_claim_queue(
+    database: Database, clock: Clock, vault: Vault, watch: GapWatch
+) -> ClaimQueue:
     """Open the queue with the claims to which jobs were leased before this process began."""
-    return ClaimQueue(database, clock, vault, await database.read(store.find_claims))
+    return ClaimQueue(database, clock, vault, watch, await database.read(store.find_claims))
 
 
 def _reaches_caller(waiter: PendingClaim, caller: Caller | None) -> bool:

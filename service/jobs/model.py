@@ -115,6 +115,8 @@ class Claimant(NamedTuple):
     check_types: frozenset[CheckType]
     repeated: bool
     """This claim may have got jobs before whose answer was lost."""
+    oldest_ping_s: float | None = None
+    """The age of the oldest ping that waited at the agent. None: none did."""
 
 
 class ReadyJob(NamedTuple):

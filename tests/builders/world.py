@@ -13,13 +13,14 @@ from contract.checks import CheckSpec, CheckType, Lane, check_type, lane
 from contract.job import Job, RunSource
 from contract.result import Failure, FailureKind, Outcome, Result, Status
 from contract.wire import decode, encode
+from service.agents.store import put_agent
 from service.clock import Clock
 from service.db.engine import Database
 from service.db.ids import new_id
 from service.db.sqlite import open_sqlite
 from service.db.tables.accounts import account
 from service.db.tables.checks import check_, check_location, heartbeat, schedule
-from service.db.tables.locations import agent, private_location
+from service.db.tables.locations import private_location
 from service.db.tables.metadata import metadata
 from service.db.tables.runs import result
 from service.jobs import actions as jobs
@@ -209,7 +210,7 @@ class World:
 
         def add(connection: Connection, now_ms: int) -> None:
             times = {"started_ms": now_ms, "last_seen_ms": now_ms}
-            connection.execute(insert(agent), {**row, **times})
+            put_agent(connection, {**row, **times})
 
         await self.change(add)
 

@@ -320,6 +320,56 @@ async def test_a_stop_puts_pings_on_the_disk_and_names_those_that_are_lost(
     assert [(line["event"], line.get("count")) for line in logs] == [("pings.lost", 1)]
 
 
+async def test_the_age_of_the_oldest_ping_is_known_until_the_service_has_it(
+    sink: Sink, relay: PingRelay, uptime: Uptime
+) -> None:
+    assert relay.oldest_ping_s() is None
+    relay.take(ping("a"))
+    uptime.s += 5
+    relay.take(ping("b"))
+    sink.problem = ServiceAwayError("away")
+    with pytest.raises(ServiceAwayError):
+        await relay.flush()
+    uptime.s += 5
+    assert relay.oldest_ping_s() == 10
+    sink.problem = None
+    await relay.flush()
+    assert relay.oldest_ping_s() is None
+    relay.take(ping("c"))
+    uptime.s += 1
+    assert relay.oldest_ping_s() == 1
+
+
+async def test_a_ping_that_comes_while_others_are_relayed_waits_until_the_next_look(
+    sink: Sink, relay: PingRelay, uptime: Uptime
+) -> None:
+    relay.take(ping("a"))
+    uptime.s += 5
+
+    async def take_another(pings: Pings) -> None:
+        if not sink.batches:
+            relay.take(ping("b"))
+            uptime.s += 2
+        await Sink.relay_pings(sink, pings)
+
+    sink.relay_pings = take_another  # type: ignore[method-assign]  # a service at work
+    await relay.flush()
+    assert sink.tokens == ["a", "b"]
+    assert relay.oldest_ping_s() == 2
+    await relay.flush()
+    assert relay.oldest_ping_s() is None
+
+
+async def test_a_ping_of_an_earlier_process_is_as_old_as_it_is(
+    sink: Sink, clock: PingClock, uptime: Uptime
+) -> None:
+    left = PingsInMemory()
+    left.put(ping("a"))
+    uptime.s += 60
+    relay = PingRelay(sink, left, clock=clock, max_age_s=86400)
+    assert relay.oldest_ping_s() == clock.age_s(ping("a")) > 0
+
+
 def test_the_book_knows_the_newest_ping_of_each_token(book: LastPings, uptime: Uptime) -> None:
     assert book.silent_for_s("a") is None
     book.record("a")

@@ -83,6 +83,24 @@ async def test_a_lost_answer_costs_no_lease() -> None:
     assert first.claim_id == second.claim_id
 
 
+async def test_each_try_of_a_claim_tells_the_age_of_the_oldest_ping_that_waits_then() -> None:
+    ages = iter([7.0, None])
+    async with FakeService() as service, a_client(service) as client:
+        service.offer(a_job())
+        service.fail("claim", Fault(cut="after"))
+        source = ServiceSource(
+            client,
+            MemoryReleases(),
+            Introducer(service=service),
+            pace=QUICK,
+            oldest_ping_s=lambda: next(ages),
+        )
+        await source.claim(FREE)
+    first, second = service.claims
+    assert first.claim_id == second.claim_id
+    assert (first.oldest_ping_s, second.oldest_ping_s) == (7.0, None)
+
+
 async def test_each_claim_has_its_own_id() -> None:
     async with bench() as it:
         it.service.offer(a_job(job_id="one"))

@@ -10,6 +10,7 @@ from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import Status
 from contract.wire import decode
+from service.clock import GapWatch
 from service.db.engine import Database, DatabaseBusyError, announce
 from service.jobs import claims
 from service.jobs.long_poll import (
@@ -76,7 +77,7 @@ async def database(world: World) -> CountingDatabase:
 
 @pytest.fixture
 async def claim_queue(world: World, database: CountingDatabase) -> AsyncIterator[ClaimQueue]:
-    made = await open_claim_queue(database, world.clock, world.vault)  # type: ignore[arg-type]  # as much as it uses
+    made = await open_claim_queue(database, world.clock, world.vault, GapWatch())  # type: ignore[arg-type]  # as much as it uses
     yield made
     await made.close()
 
@@ -230,7 +231,7 @@ async def test_a_claim_is_known_again_after_a_restart_of_the_service(
     await world.queue(await world.check())
     first = await wait(claim_queue, world, "claim-1")
     await claim_queue.close()
-    restarted = await open_claim_queue(database, world.clock, world.vault)  # type: ignore[arg-type]  # as above
+    restarted = await open_claim_queue(database, world.clock, world.vault, GapWatch())  # type: ignore[arg-type]  # as above
     assert await wait(restarted, world, "claim-1", wait_s=wait_s) == first
     assert await wait(restarted, world, "claim-1", wait_s=wait_s) == first
     await restarted.close()

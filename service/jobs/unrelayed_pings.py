@@ -1,0 +1,111 @@
+"""Heartbeats that would fail wait until no agent holds a ping that could save them.
+
+Agents take pings while the service is away and relay them later. Each claim says how old the oldest
+ping is that waits at its agent; what came in there before is with the service.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from contract.checks import CheckType, HeartbeatSpec
+from contract.wire import decode
+from service.agents.model import AgentPresence
+from service.checks.secrets import is_encrypted
+from service.jobs.model import ReadyJob
+
+RECHECK_MS: Final = 500
+_CONNECTED_MS: Final = 60_000
+"""An agent that was heard of since then may hold pings; it claims every 30 s at least."""
+_RETURN_MS: Final = 30_000
+"""How long after a gap of the service those are awaited that were connected before it."""
+_UNDER_WAY_MS: Final = 2_000
+"""A ping may be taken after its agent has written a claim and before the service has read it."""
+_LONGEST_HOLD_MS: Final = 60_000
+
+
+class PingReports:
+    """Up to when the pings that each agent took have been relayed, as its claims say; in memory."""
+
+    def __init__(
+        self, monotonic: Callable[[], float] = time.monotonic, *, most: int = 100_000
+    ) -> None:
+        self._monotonic = monotonic
+        self._most = most
+        self._relayed_until: dict[str, float] = {}
+        """By agent, the last heard last."""
+
+    def note(self, agent_id: str, oldest_ping_s: float | None) -> None:
+        """A claim came in. None: no ping waits at its agent."""
+        self._relayed_until.pop(agent_id, None)
+        self._relayed_until[agent_id] = self._monotonic() - (oldest_ping_s or 0.0)
+        if len(self._relayed_until) > self._most:
+            del self._relayed_until[next(iter(self._relayed_until))]
+
+    def relayed_until_ms(self, now_ms: int) -> dict[str, int]:
+        """The times by agent, by the clock that says `now_ms`; any thread may ask."""
+        now = self._monotonic()
+        return {
+            agent_id: now_ms - round((now - until) * 1000)
+            for agent_id, until in self._relayed_until.copy().items()
+        }
+
+
+class PingGate:
+    """Decides in one round of assigning which heartbeats wait."""
+
+    def __init__(
+        self,
+        load_agents: Callable[[], Collection[AgentPresence]],
+        reports: PingReports,
+        *,
+        since_ms: int,
+        now_ms: int,
+    ) -> None:
+        """Take what decides.
+
+        Args:
+            load_agents: loads the agents of the location; called only when a heartbeat would fail.
+            reports: what their claims said.
+            since_ms: since when the service has run without a gap.
+            now_ms: the time of the round.
+        """
+        self._load_agents = load_agents
+        self._reports = reports
+        self._since_ms = since_ms
+        self._now_ms = now_ms
+        self._relayed_ms: list[int] | None = None
+        """Up to when each awaited agent has relayed. None: not loaded."""
+        self.needed_ms = 0
+        """Up to when agents have to have relayed for the heartbeats that wait. 0: none waits."""
+
+    def holds_back(self, job: ReadyJob) -> bool:
+        """Whether the job is a heartbeat that would fail, and a ping may be on its way."""
+        deadline_ms = deadline_of(job)
+        if deadline_ms is None or not deadline_ms < self._now_ms < job.due_ms + _LONGEST_HOLD_MS:
+            return False
+        if self._relayed_ms is None:
+            known = self._reports.relayed_until_ms(self._now_ms)
+            self._relayed_ms = [known.get(one.id, 0) for one in self._awaited()]
+        needed_ms = deadline_ms + _UNDER_WAY_MS
+        if all(until_ms >= needed_ms for until_ms in self._relayed_ms):
+            return False
+        self.needed_ms = max(self.needed_ms, needed_ms)
+        return True
+
+    def _awaited(self) -> Iterable[AgentPresence]:
+        """The agents that are connected, or were before the gap and may not be back yet."""
+        agents = self._load_agents()
+        before = [one.last_seen_ms for one in agents if one.last_seen_ms < self._since_ms]
+        connected_ms = self._now_ms - _CONNECTED_MS
+        if before and self._now_ms < self._since_ms + _RETURN_MS:
+            connected_ms = min(connected_ms, max(before) - _CONNECTED_MS)
+        return (one for one in agents if one.last_seen_ms >= connected_ms)
+
+
+def deadline_of(job: ReadyJob) -> int | None:
+    """After when a heartbeat fails without another ping. None: it is none, or cannot fail."""
+    if job.check_type != CheckType.HEARTBEAT or job.last_ping_ms is None or is_encrypted(job.spec):
+        return None
+    spec = decode(job.spec, HeartbeatSpec)
+    return job.last_ping_ms + round((spec.period_s + spec.grace_s) * 1000)
