@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from contract.agent_api import ErrorEvent, Hello, LocationInfo, UnavailableType
 from contract.checks import CheckType
 from service.agents import store
-from service.agents.model import AgentSeen, Opened
+from service.agents.model import AgentPresence, AgentSeen, Opened
 from service.db.ids import new_id
 from service.http.errors import LocationKeyError
 from service.locations import actions as locations
@@ -96,6 +96,11 @@ def seen_at(connection: Connection, location_ids: Sequence[str]) -> tuple[AgentS
 def last_seen_at(connection: Connection) -> dict[str, int]:
     """When any agent was last heard of, by location; without those where none ever was."""
     return store.last_seen_at(connection)
+
+
+def presence_at(connection: Connection, location_id: str) -> tuple[AgentPresence, ...]:
+    """When each agent of a location was last heard of."""
+    return store.presence_at(connection, location_id)
 
 
 def with_key(connection: Connection, location_id: str, key_id: str) -> list[str]:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from contract.checks import HTTP_TYPES, CheckType, HeartbeatSpec, Lane, PlaywrightSpec
 from contract.wire import Seconds, Wire, decode, encode
-from service.agents import store as agents
+from service.agents import actions as agents
 from service.certificates import secrets as certificates
 from service.checks.secrets import decrypt_spec, is_encrypted
 from service.jobs.engines import queue_of
@@ -159,9 +159,9 @@ class _Assigner:
         return len(ready) >= limit < wanted
 
     def _find_ready(self, query: ReadyQuery) -> list[ReadyJob]:
-        """As many ready jobs as are asked for, besides those that may be held back.
+        """Find as many ready jobs as are asked for, besides those that may be held back.
 
-        Heartbeats that wait for pings are none of them.
+        Heartbeats that wait for pings are left out.
         """
         limit = query.limit
         while True:
