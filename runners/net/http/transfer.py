@@ -472,12 +472,17 @@ class Transfer:
         return True
 
     def _expected_bytes(self) -> int:
-        """How long the body can become: its length, if that is known, or the read limit."""
+        """How long the body can become: its length, if that is known, or the read limit.
+
+        A length that the body has exceeded already says nothing.
+        """
         headers = {} if self.head is None else self.head.headers
         length = headers.get("content-length", "")
         if self.decoder is not None or "transfer-encoding" in headers or not length.isdecimal():
             return READ_LIMIT_BYTES
-        return min(int(length[:_LENGTH_DIGITS]), READ_LIMIT_BYTES)
+        length_bytes = int(length[:_LENGTH_DIGITS])
+        is_true = length_bytes > STORED_BYTES
+        return min(length_bytes, READ_LIMIT_BYTES) if is_true else READ_LIMIT_BYTES
 
     def _read_debug(self, kind: int, said: bytes) -> None:
         if kind == _TEXT:

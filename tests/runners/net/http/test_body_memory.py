@@ -258,6 +258,10 @@ LENGTHS = {
     "unknown": (chunked(NOISE, step=50_000), READ_LIMIT_BYTES),
     "encoded": (reply(gzipped(NOISE), content_encoding="gzip"), READ_LIMIT_BYTES),
     "too_long": (reply(bytes(READ_LIMIT_BYTES + 1)), READ_LIMIT_BYTES),
+    "longer_than_it_says": (
+        closes_after(b"HTTP/1.1 101 Switching\r\nContent-Length: 0\r\n\r\n" + NOISE),
+        READ_LIMIT_BYTES,
+    ),
     "as_short_as_results_keep": (reply(NOISE[:STORED_BYTES]), 0),
 }
 
