@@ -13,7 +13,7 @@ from redaction.archives.search import BlockMatches, Edit, Search
 from redaction.compiled import Pattern, compile_re2
 from redaction.matcher import Span
 from redaction.policy import hidden_prefixes
-from redaction.replacer import SecretPattern
+from redaction.trace.pictures import TracePictures, lines_with
 from redaction.trace.snapshots import TypedPrefixes
 from redaction.trace.typed import TypedSecrets, TypedTextReader, TypedWords, hide_typed
 
@@ -108,7 +108,7 @@ class Trace:
         for block in blocks:
             events.note(block)
             reader.read(block)
-            self.pictures.collect_attached(block)
+            self.pictures.collect(block)
             self.headers.collect(block)
         events.typed_secrets = reader.found
         self._note_typed(reader.found)
@@ -119,7 +119,7 @@ class Trace:
         reader = TypedTextReader(self._typed_words)
         for block, matches in map_ahead(search.find_in_block, blocks):
             reader.read(block)
-            self.pictures.collect_attached(block)
+            self.pictures.collect(block)
             self._record(block, matches, events, search)
             if matches.has_hint:
                 self.headers.collect(block)
@@ -185,16 +185,21 @@ class Trace:
 
     def _mark_pages(self, block: bytes, spans: list[Span] | None, search: Search) -> None:
         lines = block.split(b"\n") if spans is None else list(lines_with(spans, block))
-        self.pictures.mark_pages(lines, None if spans else search.pattern)
+        finder = partial(_has_secret, search=search)
+        self.pictures.mark_pages(lines, has_secret=finder, is_sure=bool(spans))
         if self._found_search is not None and not self.shows_found:
-            self._found.mark_pages(lines, self._found_search.pattern)
+            finder = partial(_has_secret, search=self._found_search)
+            self._found.mark_pages(lines, has_secret=finder, is_sure=False)
 
     def _mark_split_pages(self, block: bytes, search: Search) -> None:
         """Record pages that show a split secret, which looks whole on the page."""
-        self.pictures.mark_pages(search.in_snapshots.lines_with(block), None)
+        lines = search.in_snapshots.lines_with(block)
+        finder = partial(_has_split_secret, search=search)
+        self.pictures.mark_pages(lines, has_secret=finder, is_sure=True)
         if self._found_search is not None and not self.shows_found:
-            split = self._found_search.in_snapshots
-            self._found.mark_pages(split.lines_with(block), None)
+            lines = self._found_search.in_snapshots.lines_with(block)
+            finder = partial(_has_split_secret, search=self._found_search)
+            self._found.mark_pages(lines, has_secret=finder, is_sure=True)
 
     @cached_property
     def _typed_words(self) -> TypedWords:
@@ -217,6 +222,15 @@ class Trace:
         return (partial(hide_typed, typed_secrets=events.typed_secrets), *own, *last)
 
 
+def _has_secret(text: bytes, *, search: Search) -> bool:
+    spans = search.pattern.find(text) if search.pattern.may_be_in(text) else []
+    return spans is None or bool(spans)
+
+
+def _has_split_secret(text: bytes, *, search: Search) -> bool:
+    return next(search.in_snapshots.lines_with(text), None) is not None
+
+
 def _hide(
     block: bytes, number: int, events: _Events, search: Search, *, is_changed: bool
 ) -> tuple[bytes, int]:
@@ -228,141 +242,6 @@ def _hide(
     if spans is None or is_changed:
         return search.pattern.hide(block)
     return search.pattern.hide_spans(block, spans)
-
-
-_STRING: Final = rb'"(?:[^"\\]|\\.)*"'
-_HEAD_BYTES: Final = 600
-_END_BYTES: Final = 300
-"""How many bytes of a line's end are read: console events name their page at the end."""
-_PAGE: Final = re.compile(rb'"pageId":"([^"]+)"')
-_FRAME_OF: Final = re.compile(r"(?:^|/)(page@[0-9a-f]+)-")
-_SHOWS: Final = re.compile(rb'"type":"(?:frame-snapshot|console)"')
-_INPUT: Final = re.compile(
-    rb'"method":"(?:fill|type|press|keyboard\w+|selectOption|setContent|evaluate\w*|setInputFiles)"'
-)
-_ANY_PAGE: Final = b"*"
-"""Stands for all pages, where an event does not say which one."""
-_ATTACHED: Final = b'"attachments":['
-_SCREENCAST: Final = b'"type":"screencast-frame"'
-_OF_PICTURE: Final = re.compile(rb'"contentType":"(?:image|video)/')
-_WHERE: Final = re.compile(rb'"(?:file|sha1|path)":"([^"]+)"')
-
-
-_ATTACHMENTS: Final = compile_re2(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
-_ATTACHMENT: Final = compile_re2(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
-
-
-class TracePictures:
-    """Learns from a trace's events which pictures must be removed."""
-
-    def __init__(self) -> None:
-        self._pages: set[bytes] = set()
-        """Pages that showed a secret."""
-        self._attached: set[str] = set()
-        """Names of pictures that the test attached, with or without a folder."""
-
-    @property
-    def shows_secret(self) -> bool:
-        """Whether any page showed a secret."""
-        return bool(self._pages)
-
-    def mark_all(self) -> None:
-        """Mark every page, when it is not known which one showed a secret."""
-        self._pages.add(_ANY_PAGE)
-
-    def collect_attached(self, block: bytes) -> None:
-        """Collect pictures that the test attached."""
-        if _ATTACHED in block:
-            self._attached.update(_attached_pictures(block))
-
-    def mark_pages(self, lines: Iterable[bytes], pattern: SecretPattern | None) -> None:
-        """Mark the pages that these events show secrets on.
-
-        `pattern`: finds the secrets. None: every event is known to have one.
-        """
-        if _ANY_PAGE in self._pages:
-            return
-        for line in lines:
-            page = self._unmarked_page(line)
-            if page is not None and (pattern is None or pattern.may_be_in(line)):
-                self._pages.add(page)
-
-    def removes(self, name: str) -> bool:
-        """Whether the member of this name must be removed."""
-        frame = _FRAME_OF.search(name)
-        if frame is not None:
-            return self._shows(frame[1].encode())
-        return self.shows_secret and (
-            name in self._attached or name.rpartition("/")[2] in self._attached
-        )
-
-    def remove_events(self, block: bytes) -> tuple[bytes, int]:
-        """Remove the events of removed pictures; the block and how many changed."""
-        if not self.shows_secret or (_SCREENCAST not in block and _ATTACHED not in block):
-            return block, 0
-        lines, kept, changed = block.split(b"\n"), [], 0
-        for line in lines:
-            if not self._is_of_dropped(line):
-                kept.append(_remove_picture_attachments(line))
-                changed += kept[-1] != line
-        count = len(lines) - len(kept) + changed
-        return (b"\n".join(kept), count) if count else (block, 0)
-
-    def _unmarked_page(self, line: bytes) -> bytes | None:
-        """The page that a secret in this line is on. None: no page, or one that is marked."""
-        head = line[:_HEAD_BYTES]
-        if _SHOWS.search(head) is None and _INPUT.search(head) is None:
-            return None
-        page = _page_of(line, head)
-        return None if page in self._pages else page
-
-    def _is_of_dropped(self, line: bytes) -> bool:
-        if _SCREENCAST not in line[:_HEAD_BYTES]:
-            return False
-        page = _PAGE.search(line)
-        return self._shows(b"" if page is None else page[1])
-
-    def _shows(self, page: bytes) -> bool:
-        return page in self._pages or _ANY_PAGE in self._pages
-
-
-def lines_with(spans: list[Span], block: bytes) -> Iterator[bytes]:
-    """Yield each line that has a span, once."""
-    end = -1
-    for span in spans:
-        if span.end <= end:
-            continue
-        start = max(end, block.rfind(b"\n", 0, span.start + 1)) + 1
-        end = block.find(b"\n", max(start, span.end - 1))
-        end = end if end >= 0 else len(block)
-        yield from block[start:end].split(b"\n")
-
-
-def _page_of(line: bytes, head: bytes) -> bytes:
-    named = _PAGE.search(head)
-    if named is not None:
-        return named[1]
-    pages = _PAGE.findall(line[-_END_BYTES:])
-    return pages[-1] if pages else _ANY_PAGE
-
-
-def _remove_picture_attachments(line: bytes) -> bytes:
-    return _ATTACHMENTS.sub(_without_pictures, line) if _ATTACHED in line else line
-
-
-def _attached_pictures(block: bytes) -> set[str]:
-    found = set()
-    for listed in _ATTACHMENTS.finditer(block):
-        for one in _ATTACHMENT.findall(listed[1]):
-            where = _WHERE.search(one)
-            if where is not None and _OF_PICTURE.search(one):
-                found.add(where[1].decode("utf-8", "replace"))
-    return found
-
-
-def _without_pictures(listed: re.Match[bytes]) -> bytes:
-    kept = [one for one in _ATTACHMENT.findall(listed[1]) if not _OF_PICTURE.search(one)]
-    return b'"attachments":[' + b",".join(kept) + b"]"
 
 
 _MEMORY_BYTES: Final = 32 << 20

@@ -13,6 +13,7 @@ from tests.faults.ledger import Ledger
 from tests.faults.processes import AgentChild
 from tests.faults.scene import Scene
 
+LONGEST_SILENCE_S: Final = 15.0
 _LOOKS: Final = 60
 _FIRST_LOOKS: Final = 12
 _PAUSE_S: Final = 0.5
@@ -89,6 +90,12 @@ class Outcome:
     leaked_fds: int
     leaked_secrets: int
     """Places in all that agents said in which a secret was found."""
+    holes: int
+    """Due times of checks that no record stands for."""
+    wrong_heartbeats: int
+    """Heartbeats that failed though their pings had come in time."""
+    silence_p99_s: float
+    """Seconds without a result after the end of a fault, at the 99th percentile."""
 
     @property
     def duplicate(self) -> int:
@@ -114,7 +121,8 @@ class Outcome:
     @property
     def is_clean(self) -> bool:
         leaks = self.leaked_tasks + self.leaked_processes + self.leaked_fds + self.leaked_secrets
-        return not (self.duplicate or self.lost or self.failed or leaks)
+        gaps = self.holes + self.wrong_heartbeats + (self.silence_p99_s > LONGEST_SILENCE_S)
+        return not (self.duplicate or self.lost or self.failed or leaks or gaps)
 
     def line(self) -> str:
         """The one line that counts."""
@@ -122,5 +130,6 @@ class Outcome:
             f"runs={self.ledger.runs} final={self.ledger.final} missed={self.ledger.missed} "
             f"duplicate={self.duplicate} lost={self.lost} leaked_tasks={self.leaked_tasks} "
             f"leaked_processes={self.leaked_processes} leaked_fds={self.leaked_fds} "
-            f"leaked_secrets={self.leaked_secrets}"
+            f"leaked_secrets={self.leaked_secrets} holes={self.holes} "
+            f"wrong_heartbeats={self.wrong_heartbeats} silence_p99_s={self.silence_p99_s:.1f}"
         )

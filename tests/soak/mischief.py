@@ -20,6 +20,7 @@ from tests.servers.fault_proxy import (
     Fault,
     http_answer,
 )
+from tests.soak.gaps import Watch
 
 STEPS: Final = tuple(
     f"{step}.{when}"
@@ -28,6 +29,9 @@ STEPS: Final = tuple(
 )
 _CALLS: Final = (CLAIM, RENEW, RELEASE, RESULTS, HELLO)
 _STEP_PATIENCE_S: Final = 4.0
+_LONG_OUTAGES: Final = 0.2
+"""How many of the outages are so long that heartbeats turn due in them."""
+_LONG_S: Final = 40.0
 
 
 class Mischief:
@@ -39,6 +43,7 @@ class Mischief:
         agents: dict[str, AgentChild],
         *,
         environ: Mapping[str, Mapping[str, str]],
+        watch: Watch,
         seed: int,
         for_s: float,
     ) -> None:
@@ -47,6 +52,7 @@ class Mischief:
         self._agents = agents
         self._environ = environ
         """By agent."""
+        self._watch = watch
         self._names = tuple(agents)
         self._among_processes = Random(f"{seed} processes")
         self._between = Random(f"{seed} between")
@@ -62,15 +68,17 @@ class Mischief:
         ]
         while monotonic() < self._until:
             await asyncio.sleep(dice.uniform(0.5, 4.0))
-            await dice.choice(strikes)()
+            with self._watch.fault():
+                await dice.choice(strikes)()
 
     async def strike_connections(self) -> None:
         """Break what is between agents and service, for a while each time."""
         dice = self._between
         while monotonic() < self._until:
             await asyncio.sleep(dice.uniform(0.2, 3.0))
-            await dice.choice((self._slow, self._stand_still, self._arm, self._refuse))()
-            self._scene.proxy.heal()
+            with self._watch.fault():
+                await dice.choice((self._slow, self._stand_still, self._arm, self._refuse))()
+                self._scene.proxy.heal()
 
     def _say(self, what: str) -> None:
         self.struck += 1
@@ -113,9 +121,10 @@ class Mischief:
         await asyncio.sleep(dice.uniform(0.5, 3.0))
 
     async def _refuse(self) -> None:
-        self._say("refused")
+        is_long = self._between.random() < _LONG_OUTAGES
+        self._say("refused for long" if is_long else "refused")
         await self._scene.proxy.refuse()
-        await asyncio.sleep(self._between.uniform(0.3, 4.0))
+        await asyncio.sleep(_LONG_S if is_long else self._between.uniform(0.3, 4.0))
         await self._scene.proxy.accept()
 
     async def _kill_agent(self) -> None:

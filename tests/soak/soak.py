@@ -5,6 +5,7 @@ import secrets
 import socket
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import cycle
 from random import Random
 from time import monotonic
 from typing import Any, Final
@@ -14,6 +15,7 @@ import aiohttp
 from tests.faults.processes import AgentChild, Child
 from tests.faults.scene import API_KEY, Scene
 from tests.soak.books import (
+    LONGEST_SILENCE_S,
     Outcome,
     Size,
     at_rest,
@@ -22,11 +24,13 @@ from tests.soak.books import (
     size_of_service,
     stored_pings,
 )
+from tests.soak.gaps import Watch, count_holes, p99, scheduled_records, wrong_heartbeats
 from tests.soak.mischief import Mischief
 from tests.soak.secrecy import Secrecy
 
 AGENTS: Final = ("agent-0", "agent-1", "agent-2")
-TOKEN: Final = "soak"
+TOKENS: Final = tuple(f"soak-{number}" for number in range(6))
+"""Of heartbeats, all of which are pinged every few seconds."""
 _SETTLE_S: Final = 180.0
 _WARM_UP_S: Final = 180.0
 _RUNS_PER_CHECK: Final = 3
@@ -52,13 +56,16 @@ class Soak:
         self._checks: dict[str, tuple[str, dict[str, Any]]] = {}
         """Type and body, by id."""
         ports = free_ports(len(AGENTS))
-        self._ping_urls = [f"http://127.0.0.1:{port}/ping/{TOKEN}" for port in ports]
+        self._ping_urls = [f"http://127.0.0.1:{port}/ping" for port in ports]
         self._environ = {
             name: {**self._marks, **secrecy.environ, "HEARTBEAT_PORT": str(port)}
             for name, port in zip(AGENTS, ports, strict=True)
         }
         self._acknowledged = 0
         self._pings = 0
+        self._is_calm = False
+        """Whether no fault is left, and all pings from before have arrived."""
+        self._watch = Watch(scene.database)
 
     async def run(self, *, for_s: float) -> Outcome:
         """Break things for so long; what is left then."""
@@ -66,17 +73,26 @@ class Soak:
         async with asyncio.timeout(_WARM_UP_S):
             agent_size, service_size = await self._warm_up()
         mischief = Mischief(
-            self._scene, self._agents, environ=self._environ, seed=self._seed, for_s=for_s
+            self._scene,
+            self._agents,
+            environ=self._environ,
+            watch=self._watch,
+            seed=self._seed,
+            for_s=for_s,
         )
+        listening = asyncio.create_task(self._watch.listen(), name="results")
+        visits = [
+            asyncio.create_task(self._ping(), name="pings"),
+            asyncio.create_task(self._visit(), name="visitors"),
+        ]
         until = monotonic() + for_s
         async with asyncio.TaskGroup() as group:
             group.create_task(mischief.strike_processes(), name="strike-processes")
             group.create_task(mischief.strike_connections(), name="strike-connections")
-            group.create_task(self._visit(until), name="visitors")
-            group.create_task(self._ping(until), name="pings")
             group.create_task(self._ebb_and_flow(until), name="tide")
         print(f"{mischief.struck} faults; now it settles", flush=True)  # noqa: T201 - what a person watches
-        await self._settle()
+        await self._settle(visits)
+        listening.cancel()
         return await self._count(agent_size, service_size)
 
     async def _start(self) -> None:
@@ -110,10 +126,10 @@ class Soak:
         async with aiohttp.ClientSession(raise_for_status=True, headers=headers) as visitors:
             await asyncio.gather(*(visitors.get(url) for _ in range(_CROWD)))
 
-    async def _visit(self, until: float) -> None:
+    async def _visit(self) -> None:
         """People who want a run now; some of them get no answer."""
         dice = Random(f"{self._seed} visitors")
-        while monotonic() < until:
+        while not self._is_calm:
             await asyncio.sleep(dice.uniform(0.2, 2.0))
             may_want = self._wanted()
             wanted = dice.sample(may_want, dice.randint(1, len(may_want)))
@@ -130,13 +146,16 @@ class Soak:
         """The checks of which people may want a run now; of a heartbeat nobody may."""
         return [check for check, (kind, _) in self._checks.items() if kind != "heartbeat"]
 
-    async def _ping(self, until: float) -> None:
+    async def _ping(self) -> None:
         """Jobs that ping whichever agent is there; what is answered must not be lost."""
         dice = Random(f"{self._seed} pings")
-        while monotonic() < until:
+        for token in cycle(TOKENS):
+            if self._is_calm:
+                return
             await asyncio.sleep(dice.uniform(0.05, 0.5))
+            url = f"{dice.choice(self._ping_urls)}/{token}"
             with suppress(aiohttp.ClientError, OSError, TimeoutError):
-                async with asyncio.timeout(5), self._scene.http.get(dice.choice(self._ping_urls)):
+                async with asyncio.timeout(5), self._scene.http.get(url):
                     self._pings += 1
 
     async def _ebb_and_flow(self, until: float) -> None:
@@ -148,13 +167,18 @@ class Soak:
             self._scene.target.release()
             await asyncio.sleep(dice.uniform(0.1, 1.0))
 
-    async def _settle(self) -> None:
+    async def _settle(self, visits: list[asyncio.Task[None]]) -> None:
         scene = self._scene
         scene.target.release()
         scene.proxy.heal()
         for agent in self._agents.values():
             await agent.logged("agent.ready")
+        before = self._pings
         with suppress(AssertionError):  # what is lost is counted; a paused check takes no ping
+            await scene.until(lambda: stored_pings(scene.database) >= before, limit_s=_SETTLE_S)
+        self._is_calm = True
+        await asyncio.gather(*visits)
+        with suppress(AssertionError):
             await scene.until(self._pings_arrived, limit_s=_SETTLE_S)
         for check, (kind, body) in self._checks.items():
             await scene.ask("PUT", f"/v1/checks/{kind}/{check}", {**body, "activated": False})
@@ -194,7 +218,26 @@ class Soak:
             leaked_processes=len(astray | marked_processes(mark)),
             leaked_fds=sum(size.fds for size in leaked),
             leaked_secrets=len(searched.leaks),
+            holes=count_holes(scheduled_records(scene.database), self._periods_ms()),
+            wrong_heartbeats=wrong_heartbeats(scene.database),
+            silence_p99_s=p99(self._silences_s()),
         )
+
+    def _silences_s(self) -> list[float]:
+        began = min((first for first, _ in self._watch.faults), default=0)
+        ends = sorted(last - began for _, last in self._watch.faults)
+        silences = self._watch.silences_s()
+        for end, silence_s in zip(ends, silences, strict=False):  # no result came after the last
+            if silence_s > LONGEST_SILENCE_S:
+                print(f"no result for {silence_s:.1f} s after a fault that ended at {end:.1f} s")  # noqa: T201 - what a person watches
+        return silences
+
+    def _periods_ms(self) -> dict[str, int]:
+        """Of each check, the time between two runs."""
+        return {
+            check: 1000 * (60 * body["frequency"] or body["frequencyOffset"])
+            for check, (_, body) in self._checks.items()
+        }
 
 
 async def _leaked(child: Child, measure: partial[Any], before: Size) -> Size:
@@ -234,16 +277,17 @@ def _bodies(
         (kind, body_of(number, kind, request, limits))
         for number, (kind, request, limits) in enumerate(kinds * 2 + secret)
     ]
-    return [*bodies, ("heartbeat", _heartbeat())]
+    return [*bodies, *(("heartbeat", _heartbeat(token)) for token in TOKENS)]
 
 
-def _heartbeat() -> dict[str, Any]:
-    """A heartbeat that is never overdue: whether its pings arrive is counted."""
-    times = {"period": 1, "periodUnit": "days", "grace": 1, "graceUnit": "days"}
+def _heartbeat(token: str) -> dict[str, Any]:
+    """A heartbeat that is never overdue, though pings may reach the service after its deadline."""
+    times = {"period": 30, "periodUnit": "seconds", "grace": 0, "graceUnit": "seconds"}
     return {
-        "name": "Heartbeat",
-        "heartbeat": {**times, "pingToken": TOKEN},
+        "name": f"Heartbeat {token}",
+        "heartbeat": {**times, "pingToken": token},
         "privateLocations": ["default"],
+        "frequency": 1,
     }
 
 

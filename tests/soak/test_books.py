@@ -40,6 +40,9 @@ CLEAN = Outcome(
     leaked_processes=0,
     leaked_fds=0,
     leaked_secrets=0,
+    holes=0,
+    wrong_heartbeats=0,
+    silence_p99_s=3.24,
 )
 
 
@@ -47,7 +50,8 @@ def test_a_clean_soak_says_so_in_one_line() -> None:
     assert CLEAN.is_clean
     assert CLEAN.line() == (
         "runs=10 final=8 missed=2 duplicate=0 lost=0 "
-        "leaked_tasks=0 leaked_processes=0 leaked_fds=0 leaked_secrets=0"
+        "leaked_tasks=0 leaked_processes=0 leaked_fds=0 leaked_secrets=0 "
+        "holes=0 wrong_heartbeats=0 silence_p99_s=3.2"
     )
 
 
@@ -76,12 +80,21 @@ def test_a_ping_that_was_answered_and_is_nowhere_is_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    "leak", ["leaked_tasks", "leaked_processes", "leaked_fds", "leaked_secrets"]
+    "leak",
+    [
+        *("leaked_tasks", "leaked_processes", "leaked_fds", "leaked_secrets"),
+        *("holes", "wrong_heartbeats"),
+    ],
 )
 def test_a_leak_spoils_a_soak(leak: str) -> None:
     outcome = replace(CLEAN, **{leak: 1})
     assert f"{leak}=1" in outcome.line()
     assert not outcome.is_clean
+
+
+def test_a_long_silence_spoils_a_soak() -> None:
+    assert replace(CLEAN, silence_p99_s=15.0).is_clean
+    assert not replace(CLEAN, silence_p99_s=15.1).is_clean
 
 
 async def test_a_process_that_was_left_behind_is_found_by_its_mark() -> None:

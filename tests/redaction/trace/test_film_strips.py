@@ -1,0 +1,130 @@
+"""Which frames of a film strip stay: those from before the first input, and dots for a password."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.archives import (
+    OTHER_PAGE,
+    PAGE,
+    PICTURE,
+    a_zip,
+    events_of,
+    hidden,
+    lines,
+    read_members,
+)
+
+SECRET = "Zq7w-Kp2-long"
+TIMES = (1000, 2000, 3000)
+Event = dict[str, Any]
+
+
+def fill(at_ms: float, *, value: str = SECRET, call: str = "call@7", **changes: Any) -> Event:
+    """What newer versions of Playwright write, which do not name the page."""
+    start = {"type": "before", "callId": call, "startTime": at_ms, "class": "Frame"}
+    return {**start, "method": "fill", "params": {"selector": "#p", "value": value}, **changes}
+
+
+def snapshot(
+    at_ms: float, *html: Any, call: str = "call@7", phase: str = "after", page: str = PAGE
+) -> Event:
+    found = {"callId": call, "phase": phase, "pageId": page, "html": ["HTML", {}, *html]}
+    return {"type": "frame-snapshot", "snapshot": {**found, "timestamp": at_ms}}
+
+
+def field(kind: str, value: str = SECRET) -> list[Any]:
+    return ["INPUT", {"__playwright_value_": value, "type": kind, "name": "p"}]
+
+
+def frames(page: str = PAGE) -> list[Event]:
+    return [
+        {"type": "screencast-frame", "pageId": page, "file": name, "timestamp": at_ms}
+        for at_ms, name in zip(TIMES, names(page), strict=True)
+    ]
+
+
+def names(page: str = PAGE) -> list[str]:
+    """Playwright names a frame after its own clock."""
+    return [f"screencast/{page}-17957386{at_ms}.jpeg" for at_ms in TIMES]
+
+
+def kept(folder: Path, *events: Event, page: str = PAGE) -> list[int]:
+    """The times of the frames that stay, in events and files alike."""
+    film = dict.fromkeys(names(page), PICTURE)
+    archive = a_zip({"0-trace.trace": lines(*events, *frames(page)), **film})
+    clean = read_members(hidden(folder, archive, SECRET).file.path.read_bytes())
+    left = [
+        one["timestamp"]
+        for one in events_of(clean["0-trace.trace"])
+        if one["type"] == "screencast-frame"
+    ]
+    files = [at_ms for at_ms, name in zip(TIMES, names(page), strict=True) if name in clean]
+    assert left == files
+    return left
+
+
+ALL = [*TIMES]
+
+
+def test_a_login_into_a_password_field_keeps_its_film_strip(tmp_path: Path) -> None:
+    events = fill(1500), snapshot(1600, field("password")), snapshot(1700, ["P", {}, "Welcome"])
+    assert kept(tmp_path, *events) == ALL
+
+
+def test_the_events_of_older_versions_keep_it_too(tmp_path: Path) -> None:
+    after = snapshot(1600, field("PassWord"))
+    found = after["snapshot"]
+    del found["phase"]
+    found["snapshotName"] = "after@call@7"
+    assert kept(tmp_path, fill(1500, pageId=PAGE), after) == ALL
+
+
+def test_a_secret_in_a_text_field_keeps_the_frames_from_before_it_was_filled_in(
+    tmp_path: Path,
+) -> None:
+    assert kept(tmp_path, fill(1500), snapshot(1600, field("text"))) == [1000]
+
+
+def test_a_page_that_no_secret_was_given_to_keeps_its_frames(tmp_path: Path) -> None:
+    events = fill(1500), snapshot(1600, field("text"))
+    assert kept(tmp_path, *events, page=OTHER_PAGE) == ALL
+
+
+def test_a_secret_that_is_shown_beside_its_password_field_is_seen(tmp_path: Path) -> None:
+    shown = ["P", {}, f"You typed {SECRET}"]
+    assert kept(tmp_path, fill(1500), snapshot(1600, field("password"), shown)) == [1000]
+
+
+def test_a_password_that_a_page_makes_readable_is_seen_since_it_was_filled_in(
+    tmp_path: Path,
+) -> None:
+    events = fill(1500), snapshot(1600, field("password"))
+    revealed = snapshot(2600, field("text"), call="call@9")
+    assert kept(tmp_path, *events, revealed) == [1000]
+
+
+def test_a_fill_whose_field_no_snapshot_shows_may_be_readable(tmp_path: Path) -> None:
+    assert kept(tmp_path, fill(1500), snapshot(1600, ["P", {}, "Next"])) == [1000]
+    before = snapshot(1600, field("password"), phase="before")
+    assert kept(tmp_path, fill(1500), before) == [1000]
+
+
+@pytest.mark.parametrize("method", ["evaluateExpression", "setContent", "selectOption"])
+def test_any_other_input_may_be_readable(tmp_path: Path, method: str) -> None:
+    event = fill(1500, method=method)
+    assert kept(tmp_path, event, snapshot(1600, field("password"))) == [1000]
+
+
+def test_a_page_that_shows_a_secret_of_its_own_loses_all_frames(tmp_path: Path) -> None:
+    assert kept(tmp_path, snapshot(2500, ["P", {}, SECRET])) == []
+    assert kept(tmp_path, snapshot(2500, ["P", {}, SECRET]), page=OTHER_PAGE) == ALL
+
+
+def test_a_snapshot_that_cannot_be_read_is_taken_to_show_what_it_has(tmp_path: Path) -> None:
+    head = '{"type":"frame-snapshot","snapshot":{"callId":"call@7","phase":"after",'
+    html = f'"pageId":"{PAGE}","html":' + '["DIV",{},' * 2000 + f'"{SECRET}"' + "]" * 2000
+    event = (head + html + "}}\n").encode()
+    archive = a_zip({"0-trace.trace": lines(fill(1500)) + event, names()[2]: PICTURE})
+    assert hidden(tmp_path, archive, SECRET).shows_secret

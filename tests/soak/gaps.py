@@ -1,0 +1,115 @@
+"""What a soak must not leave: due times without a record, and long silences after a fault."""
+
+import asyncio
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+_LOOK_S: Final = 0.1
+
+Span = tuple[float, float]
+"""Beginning and end of a fault."""
+
+
+Records = Mapping[str, Sequence[tuple[int, int]]]
+"""By check, when each was due in ms and for how many due times it stands."""
+_SCHEDULED: Final = (
+    "SELECT check_id, scheduled_ms, coalesce(due_times, 1) FROM result"
+    " WHERE result_type = 'FINAL' AND source = 'SCHEDULER'"
+)
+_FAILED_HEARTBEATS: Final = (
+    "SELECT count(*) FROM result r JOIN check_ c ON c.id = r.check_id"
+    " WHERE c.type = 'HEARTBEAT' AND r.result_type = 'FINAL' AND r.status = 'FAILED'"
+)
+_JUDGED: Final = "SELECT count(*) FROM result WHERE result_type = 'FINAL' AND status != 'MISSED'"
+
+
+def count_holes(records: Records, periods_ms: Mapping[str, int]) -> int:
+    """Due times between a check's first and last record that no record stands for."""
+    holes = 0
+    for check, found in records.items():
+        times = [due_ms for due_ms, _ in found]
+        expected = (max(times) - min(times)) // periods_ms[check] + 1
+        holes += max(0, expected - sum(count for _, count in found))
+    return holes
+
+
+def scheduled_records(database: Path) -> dict[str, list[tuple[int, int]]]:
+    """The records of all due times, by check."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    with closing(sqlite3.connect(database, timeout=60)) as file:
+        for check, due_ms, count in file.execute(_SCHEDULED):
+            found.setdefault(check, []).append((due_ms, count))
+    return found
+
+
+def wrong_heartbeats(database: Path) -> int:
+    """Heartbeats that were found failing; in a soak, a ping always came in time."""
+    with closing(sqlite3.connect(database, timeout=60)) as file:
+        found: int = file.execute(_FAILED_HEARTBEATS).fetchone()[0]
+    return found
+
+
+def silences_s(faults: Sequence[Span], results: Sequence[float]) -> list[float]:
+    """After the end of each fault, the seconds until a result came in which there was no fault.
+
+    `results`: when one came, in order.
+    """
+    found = []
+    for _, end in sorted(faults, key=lambda fault: fault[1]):
+        at = bisect_left(results, end)
+        if at < len(results):
+            found.append(results[at] - end - _covered_s(faults, end, results[at]))
+    return found
+
+
+def p99(values: Sequence[float]) -> float:
+    """The value that one in a hundred exceeds; 0 of none."""
+    return sorted(values)[min(len(values) - 1, len(values) * 99 // 100)] if values else 0.0
+
+
+def _covered_s(spans: Sequence[Span], begin: float, end: float) -> float:
+    """How many seconds between two moments at least one span covers."""
+    covered, reached = 0.0, begin
+    for first, last in sorted(spans):
+        covered += max(0.0, min(last, end) - max(first, reached))
+        reached = max(reached, min(last, end))
+    return covered
+
+
+@dataclass
+class Watch:
+    """Notes when faults begin and end, and when results come."""
+
+    database: Path
+    faults: list[Span] = field(default_factory=list)
+    results: list[float] = field(default_factory=list)
+
+    @contextmanager
+    def fault(self) -> Iterator[None]:
+        """Around a fault."""
+        began = monotonic()
+        try:
+            yield
+        finally:
+            self.faults.append((began, monotonic()))
+
+    async def listen(self) -> None:
+        """Note results that judge a target, until it is cancelled."""
+        before = 0
+        with closing(sqlite3.connect(self.database, timeout=60, isolation_level=None)) as file:
+            while True:
+                now = file.execute(_JUDGED).fetchone()[0]
+                if now > before:
+                    self.results.append(monotonic())
+                before = now
+                await asyncio.sleep(_LOOK_S)
+
+    def silences_s(self) -> list[float]:
+        """After the end of each fault, in the order of their ends."""
+        return silences_s(self.faults, self.results)

@@ -1,0 +1,47 @@
+"""The soak's figures on gaps: due times without a record, and silence after faults."""
+
+import pytest
+
+from tests.soak.gaps import count_holes, p99, silences_s
+
+
+@pytest.mark.parametrize(
+    ("records", "holes"),
+    [
+        ([(0, 1), (10, 1), (20, 1)], 0),
+        ([(0, 1), (30, 1)], 2),
+        ([(0, 1), (20, 2), (30, 1)], 0),
+        ([(5, 1)], 0),
+        ([(30, 1), (0, 1), (10, 1)], 1),
+    ],
+)
+def test_a_due_time_that_no_record_stands_for_is_a_hole(
+    records: list[tuple[int, int]], holes: int
+) -> None:
+    assert count_holes({"check": records}, {"check": 10}) == holes
+
+
+def test_the_holes_of_each_check_count() -> None:
+    assert count_holes({"a": [(0, 1), (30, 1)], "b": [(0, 1), (60, 1)]}, {"a": 10, "b": 20}) == 4
+
+
+@pytest.mark.parametrize(
+    ("faults", "results", "silences"),
+    [
+        ([(0, 5)], [1, 5.5, 9], [0.5]),
+        ([(0, 5)], [1], []),
+        ([(0, 5), (6, 10)], [12], [3, 2]),
+        ([(0, 5), (4, 10)], [12], [2, 2]),
+        ([(0, 10), (2, 3)], [3.5, 12], [2, 0]),
+    ],
+)
+def test_silence_is_the_time_without_fault_and_result_after_a_fault(
+    faults: list[tuple[float, float]], results: list[float], silences: list[float]
+) -> None:
+    assert sorted(silences_s(faults, results)) == sorted(silences)
+
+
+def test_one_silence_in_a_hundred_may_be_longer() -> None:
+    assert p99([1.0] * 99 + [50.0]) == 50.0
+    assert p99([1.0] * 199 + [50.0]) == 1.0
+    assert p99([]) == 0
