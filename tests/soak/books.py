@@ -92,8 +92,10 @@ class Outcome:
     """Places in all that agents said in which a secret was found."""
     holes: int
     """Due times of checks that no record stands for."""
+    failed_heartbeats: int
+    """Runs of heartbeats that failed, rightly so where the agent that is pinged was down."""
     wrong_heartbeats: int
-    """Heartbeats that failed though their pings had come in time."""
+    """Those of them whose ping had been answered in time."""
     silence_p99_s: float
     """Seconds without a result after the end of a fault, at the 99th percentile."""
 
@@ -116,7 +118,8 @@ class Outcome:
     def failed(self) -> int:
         """Runs that found fault with a target that had none."""
         statuses = self.ledger.statuses
-        return sum(statuses.values()) - statuses.get("PASSED", 0) - statuses.get("MISSED", 0)
+        well = statuses.get("PASSED", 0) + statuses.get("MISSED", 0) + self.failed_heartbeats
+        return sum(statuses.values()) - well
 
     @property
     def is_clean(self) -> bool:

@@ -23,9 +23,11 @@ _SCHEDULED: Final = (
     " WHERE result_type = 'FINAL' AND source = 'SCHEDULER'"
 )
 _FAILED_HEARTBEATS: Final = (
-    "SELECT count(*) FROM result r JOIN check_ c ON c.id = r.check_id"
-    " WHERE c.type = 'HEARTBEAT' AND r.result_type = 'FINAL' AND r.status = 'FAILED'"
+    "SELECT h.token, r.ts FROM result r JOIN heartbeat h ON h.check_id = r.check_id"
+    " WHERE r.result_type = 'FINAL' AND r.status = 'FAILED'"
 )
+_UNDER_WAY_MS: Final = 2_000
+"""A ping that was answered so shortly before the verdict may come after it."""
 _JUDGED: Final = "SELECT count(*) FROM result WHERE result_type = 'FINAL' AND status != 'MISSED'"
 
 
@@ -48,11 +50,24 @@ def scheduled_records(database: Path) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def wrong_heartbeats(database: Path) -> int:
-    """Heartbeats that were found failing; in a soak, a ping always came in time."""
+def failed_heartbeats(database: Path) -> list[tuple[str, int]]:
+    """Token and time in ms of each run of a heartbeat that failed."""
     with closing(sqlite3.connect(database, timeout=60)) as file:
-        found: int = file.execute(_FAILED_HEARTBEATS).fetchone()[0]
-    return found
+        return file.execute(_FAILED_HEARTBEATS).fetchall()
+
+
+def count_wrong(
+    failed: Sequence[tuple[str, int]], answered: Mapping[str, Sequence[int]], *, period_ms: int
+) -> int:
+    """How many heartbeats failed though a ping of theirs had been answered in time.
+
+    `answered`: when, by token, in ms and in order.
+    """
+    return sum(
+        bisect_left(answered.get(token, ()), at_ms - period_ms)
+        < bisect_left(answered.get(token, ()), at_ms - _UNDER_WAY_MS)
+        for token, at_ms in failed
+    )
 
 
 def silences_s(faults: Sequence[Span], results: Sequence[float]) -> list[float]:

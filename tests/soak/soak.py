@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import cycle
 from random import Random
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any, Final
 
 import aiohttp
@@ -24,16 +24,24 @@ from tests.soak.books import (
     size_of_service,
     stored_pings,
 )
-from tests.soak.gaps import Watch, count_holes, p99, scheduled_records, wrong_heartbeats
+from tests.soak.gaps import (
+    Watch,
+    count_holes,
+    count_wrong,
+    failed_heartbeats,
+    p99,
+    scheduled_records,
+)
 from tests.soak.mischief import Mischief
 from tests.soak.secrecy import Secrecy
 
 AGENTS: Final = ("agent-0", "agent-1", "agent-2")
 TOKENS: Final = tuple(f"soak-{number}" for number in range(6))
-"""Of heartbeats, all of which are pinged every few seconds."""
+"""Of heartbeats, each of which is pinged every few seconds, always at the same agent."""
 _SETTLE_S: Final = 180.0
 _WARM_UP_S: Final = 180.0
 _RUNS_PER_CHECK: Final = 3
+_PERIOD_S: Final = 30
 _CROWD: Final = 64
 _SPARE: Final = Size(tasks=1, fds=2)
 """A call of the very moment: a claim that is answered opens a connection beside the pool's."""
@@ -63,6 +71,8 @@ class Soak:
         }
         self._acknowledged = 0
         self._pings = 0
+        self._answered: dict[str, list[int]] = {token: [] for token in TOKENS}
+        """When pings were answered, by token, in ms."""
         self._is_calm = False
         """Whether no fault is left, and all pings from before have arrived."""
         self._watch = Watch(scene.database)
@@ -147,16 +157,16 @@ class Soak:
         return [check for check, (kind, _) in self._checks.items() if kind != "heartbeat"]
 
     async def _ping(self) -> None:
-        """Jobs that ping whichever agent is there; what is answered must not be lost."""
+        """Jobs that ping an agent each; what is answered must not be lost."""
         dice = Random(f"{self._seed} pings")
-        for token in cycle(TOKENS):
+        for token, url in cycle(zip(TOKENS, cycle(self._ping_urls))):
             if self._is_calm:
                 return
             await asyncio.sleep(dice.uniform(0.05, 0.5))
-            url = f"{dice.choice(self._ping_urls)}/{token}"
             with suppress(aiohttp.ClientError, OSError, TimeoutError):
-                async with asyncio.timeout(5), self._scene.http.get(url):
+                async with asyncio.timeout(5), self._scene.http.get(f"{url}/{token}"):
                     self._pings += 1
+                    self._answered[token].append(time_ns() // 1_000_000)
 
     async def _ebb_and_flow(self, until: float) -> None:
         """Some pages hold their answer for a while, so that faults meet runs under way."""
@@ -209,6 +219,7 @@ class Soak:
         await scene.strike_set()
         searched = await asyncio.to_thread(self._secrecy.search, scene)
         print(searched.line(), flush=True)  # noqa: T201 - what a person watches
+        failed = failed_heartbeats(scene.database)
         return Outcome(
             ledger=ledger,
             acknowledged=self._acknowledged,
@@ -219,7 +230,8 @@ class Soak:
             leaked_fds=sum(size.fds for size in leaked),
             leaked_secrets=len(searched.leaks),
             holes=count_holes(scheduled_records(scene.database), self._periods_ms()),
-            wrong_heartbeats=wrong_heartbeats(scene.database),
+            failed_heartbeats=len(failed),
+            wrong_heartbeats=count_wrong(failed, self._answered, period_ms=_PERIOD_S * 1000),
             silence_p99_s=p99(self._silences_s()),
         )
 
@@ -281,8 +293,8 @@ def _bodies(
 
 
 def _heartbeat(token: str) -> dict[str, Any]:
-    """A heartbeat that is never overdue, though pings may reach the service after its deadline."""
-    times = {"period": 30, "periodUnit": "seconds", "grace": 0, "graceUnit": "seconds"}
+    """A heartbeat whose pings may reach the service after its deadline."""
+    times = {"period": _PERIOD_S, "periodUnit": "seconds", "grace": 0, "graceUnit": "seconds"}
     return {
         "name": f"Heartbeat {token}",
         "heartbeat": {**times, "pingToken": token},

@@ -41,6 +41,7 @@ CLEAN = Outcome(
     leaked_fds=0,
     leaked_secrets=0,
     holes=0,
+    failed_heartbeats=0,
     wrong_heartbeats=0,
     silence_p99_s=3.24,
 )

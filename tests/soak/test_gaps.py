@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.soak.gaps import count_holes, p99, silences_s
+from tests.soak.gaps import count_holes, count_wrong, p99, silences_s
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,17 @@ def test_a_due_time_that_no_record_stands_for_is_a_hole(
 
 def test_the_holes_of_each_check_count() -> None:
     assert count_holes({"a": [(0, 1), (30, 1)], "b": [(0, 1), (60, 1)]}, {"a": 10, "b": 20}) == 4
+
+
+@pytest.mark.parametrize(
+    ("answered_ms", "wrong"),
+    [([], 0), ([60_000], 0), ([71_000], 1), ([60_000, 99_000], 0), ([60_000, 97_000, 99_000], 1)],
+)
+def test_a_heartbeat_fails_wrongly_if_a_ping_was_answered_in_its_period(
+    answered_ms: list[int], wrong: int
+) -> None:
+    failed = [("token", 100_000)]
+    assert count_wrong(failed, {"token": answered_ms}, period_ms=30_000) == wrong
 
 
 @pytest.mark.parametrize(
