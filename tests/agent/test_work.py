@@ -112,6 +112,7 @@ async def an_agent_at_work(
             artifacts=files,
             running=RunningJobs(),
             pings=PingTable(),
+            oldest_ping_s=lambda: None,
         )
         opening = open_dispatcher(context, hello, handshake, loops=loops, resolver=SystemResolver())
         async with opening as dispatcher, asyncio.TaskGroup() as group:
