@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from runners.net.http.curl_multi import make_printable
 from runners.runner import EncodedText
 
 _STATUS_LINE: Final = re.compile("HTTP/([0-9](?:[.][0-9])?) ([0-9]{3})(?: (.*))?", re.DOTALL)
@@ -192,7 +193,8 @@ class StoredBody(msgspec.Struct, frozen=True):
 def parse_content_type(header: str | None) -> ContentType:
     """Read the header; without a known charset the text is taken for UTF-8."""
     media_type, _, parameters = (header or "").partition(";")
-    return ContentType(media_type.strip().lower(), _read_charset(parameters))
+    media_type = make_printable(media_type.strip().lower())  # messages quote it
+    return ContentType(media_type, _read_charset(parameters))
 
 
 def store_body(

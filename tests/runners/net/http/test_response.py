@@ -89,3 +89,9 @@ def test_a_long_text_needs_no_byte_order_mark(charset: str) -> None:
     body = ("x" * 5000).encode(f"{charset}-le")
     stored = store_body(BodyRead(body, len(body), False), kind, even_binary=False, limit_bytes=4096)  # noqa: FBT003
     assert stored.body == "x" * (4096 // len("x".encode(f"{charset}-le")))
+
+
+def test_a_media_type_is_made_printable_for_the_messages_that_quote_it() -> None:
+    assert parse_content_type("application\x9bjson; charset=utf-8").media_type == (
+        "application\\x9bjson"
+    )
