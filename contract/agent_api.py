@@ -180,6 +180,8 @@ class ReleaseReason(StrEnum):
     MALFORMED = "malformed"
     UNSUPPORTED = "unsupported"
     CANCELLED = "cancelled"
+    UNCONFIRMED = "unconfirmed"
+    """The agent could not learn whether its lease still holds, and did not begin."""
 
 
 class Released(Wire, frozen=True, kw_only=True):

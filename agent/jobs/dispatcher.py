@@ -212,8 +212,9 @@ class Dispatcher:
             if not run.is_stopped:
                 raise
         except ServiceError as problem:
-            # The lease could not be confirmed; when it runs out, somebody else gets the job.
             log.warning("job.not_confirmed", job_id=run.job.job_id, because=str(problem))
+            if not run.is_stopped:
+                self._parts.source.release(run.job, ReleaseReason.UNCONFIRMED)
         except BodyMemoryError as problem:
             log.warning("job.no_memory", job_id=run.job.job_id, because=str(problem))
             if not run.is_stopped:

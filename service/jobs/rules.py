@@ -71,6 +71,8 @@ def after_release(job: HeldJob, reason: ReleaseReason, *, now_ms: int) -> Requeu
         return Requeue(now_ms, until_ms, job.deliveries, after)
     if reason is ReleaseReason.NO_ROOM:
         return GiveUp(RunStatus.MISSED, Cause.OVERLOADED)
+    if reason is ReleaseReason.UNCONFIRMED:
+        return GiveUp(RunStatus.MISSED, Cause.AGENT_LOST)
     return GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)
 
 

@@ -90,12 +90,13 @@ async def test_a_main_job_starts_only_with_a_good_lease() -> None:
     assert it.source.released == []
 
 
-async def test_a_main_job_whose_lease_nobody_knows_does_not_start() -> None:
+async def test_a_main_job_whose_lease_nobody_knows_does_not_start_and_is_given_back() -> None:
     async with bench(main=1) as it:
         it.leases.good = ServiceAwayError("away")
-        it.source.offer(a_job(a_spec_of(CheckType.BROWSER)))
+        it.source.offer(a_job(a_spec_of(CheckType.BROWSER), job_id="one"))
         await until(lambda: it.leases.confirmed and not it.leases.held)
     assert it.runner.ran == []
+    assert it.source.released == [("one", ReleaseReason.UNCONFIRMED)]
 
 
 async def test_a_job_past_its_deadline_shows() -> None:

@@ -81,6 +81,7 @@ def test_a_polite_release_costs_no_delivery(reason: ReleaseReason) -> None:
         (ReleaseReason.MALFORMED, GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)),
         (ReleaseReason.UNSUPPORTED, GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)),
         (ReleaseReason.NO_ROOM, GiveUp(RunStatus.MISSED, Cause.OVERLOADED)),
+        (ReleaseReason.UNCONFIRMED, GiveUp(RunStatus.MISSED, Cause.AGENT_LOST)),
     ],
 )
 def test_every_other_release_counts_and_the_third_ends_the_run(
