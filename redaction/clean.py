@@ -4,6 +4,7 @@
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -60,6 +61,15 @@ class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 class UnscannableError(Exception):
     """A secret could be there undetected; the message says why."""
+
+
+class UnscannableMembersError(UnscannableError):
+    """A secret could be in some members of an archive undetected; the others have none."""
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        """Take the reasons by the members' names."""
+        super().__init__(next(iter(reasons.values())))
+        self.reasons = reasons
 
 
 class LeakError(Exception):

@@ -9,7 +9,9 @@ import os
 import resource
 import sys
 import tempfile
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -23,7 +25,16 @@ from redaction.archives.cleaner import Cleaner, pieces_of
 from redaction.archives.compressed import START_BYTES, Kind, detect_kind, is_json
 from redaction.archives.limits import Bounds, NoTextError, UnsearchableFileError
 from redaction.archives.search import CleaningTask, Search
-from redaction.clean import FileVerdict, Leak, Passed, UnscannableError, VerdictMessage, Withheld
+from redaction.archives.zip import UNSEARCHABLE, remove_members
+from redaction.clean import (
+    FileVerdict,
+    Leak,
+    Passed,
+    UnscannableError,
+    UnscannableMembersError,
+    VerdictMessage,
+    Withheld,
+)
 from redaction.files import PICTURES, CleaningOrder
 from redaction.policy import SENSITIVE_HEADERS, with_certain_prefixes
 from redaction.scanner.scan import scan_file
@@ -90,16 +101,22 @@ def hide_in_file(  # noqa: PLR0913 - of one file
 
 def _replace(file: RunFile, source: BinaryIO, cleaner: Cleaner, search: Search) -> int:
     """Replace the file by its clean copy and return how many secrets it had."""
+    with _replacing(file.path) as target:
+        return cleaner.clean(CleaningTask(source, target, file.artifact.name), search)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of another at the end of the block, unless it fails."""
     # A new file for certain: a name that could be guessed might be a link already.
-    handle, unfinished = tempfile.mkstemp(dir=file.path.parent)
+    handle, unfinished = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb+") as target:
-            count = cleaner.clean(CleaningTask(source, target, file.artifact.name), search)
+            yield target
         # Never in place: the name may be one of several of the same file.
-        Path(unfinished).replace(file.path)
+        Path(unfinished).replace(path)
     finally:
         Path(unfinished).unlink(missing_ok=True)
-    return count
 
 
 def _check_searchable(file: RunFile, source: BinaryIO) -> None:
@@ -246,13 +263,32 @@ def clean_and_scan(  # noqa: PLR0913 - of one file
             withholds_pictures=withholds_pictures,
         )
         give_back_memory()  # expressions of 40 secrets had 50 MB, and the scan has its own
-        leaks = scan_file(hidden.file.path, with_certain_prefixes(secrets, typed))
+        hidden, leaks = _scan(hidden, with_certain_prefixes(secrets, typed))
     except (UnsearchableFileError, UnscannableError) as problem:
         is_no_text = isinstance(problem, NoTextError)
         return Withheld(because=str(problem), is_unsearchable=True, is_no_text=is_no_text)
     except OSError as problem:
         return Withheld(because=problem.strerror or "it cannot be read")
     return _withhold(leaks[0]) if leaks else _pass_message(hidden)
+
+
+def _scan(hidden: HiddenFile, secrets: Iterable[str]) -> tuple[HiddenFile, tuple[Leak, ...]]:
+    """Scan a file, without those members of an archive that cannot be scanned."""
+    needles = tuple(secrets)
+    try:
+        return hidden, scan_file(hidden.file.path, needles)
+    except UnscannableMembersError as problem:
+        hidden = _without_members(hidden, problem.reasons)
+    return hidden, scan_file(hidden.file.path, needles)
+
+
+def _without_members(hidden: HiddenFile, reasons: Mapping[str, str]) -> HiddenFile:
+    file = hidden.file
+    with open_regular_file(file.path) as source, _replacing(file.path) as target:
+        remove_members(source, target, reasons, _USUAL)
+    counts = Counter(f"{UNSEARCHABLE}: {reason}" for reason in reasons.values())
+    left_out = (*hidden.left_out, *(f"{many} x {what}" for what, many in counts.items()))
+    return hidden._replace(file=_describe(file), left_out=left_out)
 
 
 def _pass_message(hidden: HiddenFile) -> Passed:

@@ -2,15 +2,15 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from redaction.archives.compressed import START_BYTES, Kind, detect_kind, is_json
 from redaction.archives.json_lines import BROKEN, is_json_file
-from redaction.archives.limits import Budget, UnsearchableFileError, map_ahead
+from redaction.archives.limits import Bounds, Budget, UnsearchableFileError, map_ahead
 from redaction.archives.search import (
     HIDDEN_IN_NAME,
     CleaningTask,
@@ -39,7 +39,7 @@ LOADED_BYTES: Final = 1 << 19
 
 
 _NO_JSON: Final = f"file: {BROKEN}"
-_UNSEARCHABLE: Final = "file that cannot be searched"
+UNSEARCHABLE: Final = "file that cannot be searched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,22 @@ class CleanText:
     """Why it is left out. Empty: it is not."""
 
 
+def remove_members(
+    source: BinaryIO, target: BinaryIO, names: Container[str], bounds: Bounds
+) -> None:
+    """Copy an archive without the members of these names.
+
+    Raises:
+        UnsearchableFileError: it is broken.
+    """
+    writer = ZipWriter(target)
+    members, comment = read_members(source, bounds)
+    for member in members:
+        if member.name not in names:
+            writer.add_compressed(member, read_compressed(source, member))
+    writer.close(comment)
+
+
 def clean_loaded(
     member: Member, compressed: bytes, text: TextCleaner, *, budget: Budget, has_hash: bool
 ) -> CleanText:
@@ -69,7 +85,7 @@ def clean_loaded(
     try:
         clean = b"".join(text.clean((content,)))
     except UnsearchableFileError as problem:
-        return CleanText(left_out=f"{_UNSEARCHABLE}: {problem}")
+        return CleanText(left_out=f"{UNSEARCHABLE}: {problem}")
     if not text.replacements:
         return CleanText()
     if text.is_json and not is_json_file(BytesIO(clean)) and is_json_file(BytesIO(content)):
@@ -310,7 +326,7 @@ class ZipCleaning:
             try:
                 count = self._contents.clean(task, search)
             except UnsearchableFileError as problem:
-                self._leave_out(f"{_UNSEARCHABLE}: {problem}")
+                self._leave_out(f"{UNSEARCHABLE}: {problem}")
                 return
             # What lies between an archive's members is in no member.
             if count or TextCleaner(search).needs_cleaning(self._decompress(member)):

@@ -48,6 +48,8 @@ class Member(NamedTuple):
     kind: MemberKind
     place: str
     content: Iterator[bytes]
+    path: str = ""
+    """The member's name alone; empty in tar archives."""
 
 
 def is_zip(file: IO[bytes]) -> bool:
@@ -86,7 +88,7 @@ def _read_zip(file: IO[bytes], most: int) -> Iterator[Member]:
             if one.flag_bits & _ENCRYPTED:
                 raise UnscannableError(f"{place} is encrypted")
             with archive.open(one) as content:
-                yield Member(name, _kind(one.filename), place, _pieces(content))
+                yield Member(name, _kind(one.filename), place, _pieces(content), one.orig_filename)
 
 
 def _marks_in(file: IO[bytes]) -> int:

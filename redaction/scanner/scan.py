@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Final
 
-from redaction.clean import Leak, MemberKind, ScanLimits, UnscannableError
+from redaction.clean import (
+    Leak,
+    MemberKind,
+    ScanLimits,
+    UnscannableError,
+    UnscannableMembersError,
+)
 from redaction.scanner.decoding import FieldJoiner, Layers
 from redaction.scanner.decompress import (
     FAULTS,
@@ -44,6 +50,11 @@ class Budget:
     def __init__(self, limits: ScanLimits) -> None:
         self._left_bytes = limits.unpacked_bytes
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether the limit is exceeded."""
+        return self._left_bytes < 0
+
     def spend(self, size_bytes: int) -> None:
         """Subtract what was decompressed.
 
@@ -51,7 +62,7 @@ class Budget:
             UnscannableError: the limit is exceeded.
         """
         self._left_bytes -= size_bytes
-        if self._left_bytes < 0:
+        if self.is_spent:
             raise UnscannableError("it holds more than can be unpacked here")
 
 
@@ -223,7 +234,8 @@ def scan_file(
     """Find secrets in a file; it blocks.
 
     Raises:
-        UnscannableError: one could be in it and not be found.
+        UnscannableMembersError: one could be in some members of the archive and not be found.
+        UnscannableError: one could be elsewhere in it and not be found.
         OSError: it cannot be read.
     """
     needles = Needles(secrets)
@@ -266,20 +278,28 @@ class _Scan:
 
     def leaks(self, file: IO[bytes], kind: MemberKind) -> list[Leak]:
         has_archive = is_zip(file)
+        if has_archive:
+            self._scan_archive(file, depth=1)
         body = Body(self.context, depth=0, has_archive=has_archive and begins_as_zip(file))
         file.seek(0)
         place = _place_in(body, iter(lambda: file.read(_PIECE_BYTES), b""))
-        if has_archive:
-            self._scan_archive(file, depth=1)
         if place is not None and not self._leaks:
             self._leaks.append(Leak(kind, _describe_place(place)))
         return self._leaks
 
     def _scan_archive(self, file: IO[bytes], *, depth: int) -> None:
+        unscannable: dict[str, str] = {}
         for member in read_members(file, most=self._limits.members):
-            self._leaks += self._leaks_of(member, depth)
+            try:
+                self._leaks += self._leaks_of(member, depth)
+            except UnscannableError as problem:
+                if self.context.budget.is_spent:
+                    raise
+                unscannable[member.path] = str(problem)
             if len(self._leaks) >= _MOST_LEAKS:
                 return
+        if unscannable and not self._leaks:
+            raise UnscannableMembersError(unscannable)
 
     def _archive_holds(self, file: IO[bytes], depth: int) -> bool:
         if depth > self._limits.depth:

@@ -1,12 +1,15 @@
 """Files are made clean in a process of their own; what becomes of it costs the file alone."""
 
 import asyncio
+import gzip
+import hashlib
 import json
 import os
 import time
 from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -108,6 +111,27 @@ def test_what_the_scrubber_left_is_found_and_the_file_is_withheld(tmp_path: Path
     assert isinstance(verdict, Withheld)
     assert verdict.leak is MemberKind.FILE
     assert verdict.because == "secret found in file (after byte 0)"
+
+
+def test_a_member_that_only_the_second_search_cannot_open_is_left_out_alone(
+    tmp_path: Path,
+) -> None:
+    packed = gzip.compress(Random(1).randbytes(5 << 20), 1)
+    archive = {
+        "0-trace.trace": lines({"type": "log", "message": SECRET}),
+        "resources/font.css": b"src: url(data:;base64," + b64encode(packed) + b")",
+        "resources/page.html": b"<p>fine</p>",
+    }
+    file = a_file(tmp_path, a_zip(archive), "trace.zip")
+    verdict = clean_and_scan(file, (SECRET,))
+    assert isinstance(verdict, Passed)
+    assert verdict.left_out == (
+        "1 x file that cannot be searched: an archive in its text is too long to be opened there",
+    )
+    clean = file.path.read_bytes()
+    assert sorted(read_members(clean)) == ["0-trace.trace", "resources/page.html"]
+    assert verdict.artifact.size_bytes == len(clean)
+    assert verdict.artifact.sha256 == hashlib.sha256(clean).hexdigest()
 
 
 async def test_a_result_says_that_an_artifact_is_withheld_and_the_metrics_count_it(
