@@ -36,7 +36,7 @@ test: .venv/.ready-for-tests ## Run every test, including format, lint, type and
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-quick: .venv/.ready-for-tests ## Run the tests that need no browser, no whole agent and no faults: a few minutes
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
 test-machines: .venv/.ready ## As root: `make run` and `make test` on bare Debian machines; ARGS="--release trixie --quick"
 	@$(BIN)/python -m tests.machines $(ARGS)
