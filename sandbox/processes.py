@@ -119,8 +119,9 @@ class ProcessTree:
                 return
             if began > until:
                 raise OSError(f"{len(found)} processes of a script cannot be killed: {found[:5]}")
+            groups = self._groups_of(found)  # before its leader is reaped, which shows it is ours
             self._reap_orphans(found)
-            self._signal_all([pid for pid in found if not _has_ended(pid)])
+            self._signal_all(groups, [pid for pid in found if not _has_ended(pid)])
             if rounds >= EVASIVE_ROUNDS:
                 # As long as a round takes: a list of thousands of zombies gives them time to fork.
                 self._end_evasive(max(_CHASE_S, time.monotonic() - began))
@@ -137,9 +138,9 @@ class ProcessTree:
                 with contextlib.suppress(ChildProcessError):  # another tree reaped it first
                     os.waitpid(pid, os.WNOHANG)
 
-    def _signal_all(self, pids: Iterable[int]) -> None:
+    def _signal_all(self, groups: Iterable[int], pids: Iterable[int]) -> None:
         # Groups first: one call kills a whole group, and no fork gets away meanwhile.
-        for group in {self._root, *filter(None, map(self._group_of, pids))}:
+        for group in groups:
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -153,10 +154,10 @@ class ProcessTree:
         else:
             self._end_user(self._identity.uid)
 
-    def _group_of(self, pid: int) -> int | None:
-        """The group of a process, if a process of the program leads it. None: none does."""
-        seen = read_process(pid)
-        return seen.group if seen and self.contains(seen.group) else None
+    def _groups_of(self, pids: Iterable[int]) -> set[int]:
+        """The groups of processes that a process of the program leads."""
+        groups = {seen.group for seen in map(read_process, pids) if seen is not None}
+        return {self._root, *filter(self.contains, groups)}
 
     def _is_unmarked_descendant(self, pid: int, tag: int) -> bool:
         # A script can lower its tag, but its ancestors still show where it came from.

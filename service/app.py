@@ -17,6 +17,7 @@ from service.accounts.actions import first_start, require_pepper
 from service.accounts.authentication import ApiKeys
 from service.accounts.keys import Pepper
 from service.accounts.model import FirstSecrets, GivenKeys, WrongPepperError
+from service.agents import actions as agents
 from service.agents.api import AgentApi
 from service.agents.artifacts import ArtifactDoor
 from service.agents.location_keys import LocationKeys
@@ -103,7 +104,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
         await database.write(lambda c: settle.extend_leases_after_gap(c, now_ms=clock.now_ms(c)))
         backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
-        watch = GapWatch()
+        watch = GapWatch(await database.read(_last_heard_ms))
         claim_queue = await open_claim_queue(database, clock, vault, watch)
         service, presence = _assemble(settings, backend, claim_queue, secrets)
         periodics = _periodics(clock, watch, backend.bundles)
@@ -161,6 +162,11 @@ def _first_start(
 ) -> FirstSecrets | None:
     given = GivenKeys(api_key=settings.first_api_key, location_key=settings.first_location_key)
     return first_start(connection, pepper, now_ms=clock.now_ms(connection), given=given)
+
+
+def _last_heard_ms(connection: Connection) -> int:
+    """When any agent was last heard of: the service was up then. 0: none ever was."""
+    return max(agents.last_seen_at(connection).values(), default=0)
 
 
 def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Periodic, ...]:

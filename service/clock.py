@@ -1,7 +1,7 @@
 """What time it is in a transaction."""
 
 import time
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -20,6 +20,16 @@ class Clock:
         return time.time_ns() // 1_000_000
 
 
+class Gap(NamedTuple):
+    """A time in which the service could neither assign nor listen."""
+
+    began_ms: int
+    ended_ms: int
+
+
+NO_GAP: Final = Gap(0, 0)
+
+
 class GapWatch:
     """Since when the service has run without a gap, in which it could neither assign nor listen.
 
@@ -27,14 +37,19 @@ class GapWatch:
     alike: time has passed between two looks.
     """
 
-    def __init__(self) -> None:
-        self._since_ms: int | None = None
-        """None: this process has not looked yet."""
-        self._looked_ms = 0
+    def __init__(self, last_ms: int = 0) -> None:
+        """Take when the service was up last, before this process."""
+        self._gap: Gap | None = None
+        """The last one. None: this process has not looked yet."""
+        self._looked_ms = last_ms
+
+    def last_gap(self, now_ms: int) -> Gap:
+        """Look, by the time of a transaction; the last gap, which may have ended now."""
+        before_ms, self._looked_ms = self._looked_ms, now_ms
+        if self._gap is None or not -_GAP_MS < now_ms - before_ms < _GAP_MS:
+            self._gap = Gap(before_ms, now_ms)
+        return self._gap
 
     def since_ms(self, now_ms: int) -> int:
-        """Look, by the time of a transaction."""
-        passed_ms, self._looked_ms = now_ms - self._looked_ms, now_ms
-        if self._since_ms is None or not -_GAP_MS < passed_ms < _GAP_MS:
-            self._since_ms = now_ms
-        return self._since_ms
+        """Look; the end of the last gap."""
+        return self.last_gap(now_ms).ended_ms

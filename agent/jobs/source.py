@@ -81,7 +81,7 @@ class ServiceSource:
             again = msgspec.structs.replace(claim, wait_s=0)
             try:
                 async with asyncio.timeout(_REPEAT_LIMIT_S):
-                    answer = await self._client.claim(again)
+                    answer = await self._send(again)
             except (ServiceError, TimeoutError) as problem:
                 log.warning("claim.not_settled", because=str(problem) or "no answer in time")
                 continue
@@ -93,15 +93,18 @@ class ServiceSource:
         try:
             if backoff.has_failed:  # a service that was away may be another one now
                 await self._handshake.say_hello()
-            oldest_ping_s = self._oldest_ping_s()  # of this moment, however old the claim is
-            current = msgspec.structs.replace(claim, oldest_ping_s=oldest_ping_s)
-            answer = await self._client.claim(current)
+            answer = await self._send(claim)
             if answer.say_hello:
                 await self._handshake.say_hello()
         except ServiceError as problem:
             await backoff.wait(problem, _log_failed_claim(problem, backoff))
             return None
         return answer
+
+    async def _send(self, claim: Claim) -> ClaimAnswer:
+        """Send a claim, however old it is, with the age of the oldest ping that waits now."""
+        oldest_ping_s = self._oldest_ping_s()
+        return await self._client.claim(msgspec.structs.replace(claim, oldest_ping_s=oldest_ping_s))
 
     def _read_jobs(self, answer: ClaimAnswer, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
         next_at = time.monotonic() + min(answer.next_poll_s, LONGEST_RETRY_AFTER_S)

@@ -40,24 +40,23 @@ _VALUES: Final = frozenset({"__playwright_value_", "value"})
 
 
 class _Fill(NamedTuple):
-    """A secret that a script filled into a field."""
+    """A text with a secret that a script filled into a field."""
 
     page: bytes
     since_ms: float
+    value: str
 
 
 class TracePictures:
     """Learns from a trace's events which pictures must be removed.
 
-    A page shows a secret from the first input of it on; if it showed one that no input explains,
-    at any time. A password field shows dots instead of its value.
+    A page that shows what a script filled in shows it from then on; one that shows any other secret
+    may have shown it at any time. A password field shows dots instead of its value.
     """
 
     def __init__(self) -> None:
         self._shown: dict[bytes, float] = {}
         """Since when each page may show a secret, in ms."""
-        self._inputs: dict[bytes, float] = {}
-        """When a secret was first given to each page, as far as events name it."""
         self._fills: dict[bytes, _Fill] = {}
         """By call; unless `_into_password_fields` has it too, the secret may be readable."""
         self._into_password_fields: set[bytes] = set()
@@ -100,8 +99,7 @@ class TracePictures:
             if self._shown.get(_ANY_PAGE) == _ALWAYS:
                 return
             head = line[:_HEAD_BYTES]
-            method = _INPUT.search(head)
-            is_snapshot = _SNAPSHOT in head
+            method, is_snapshot = _INPUT.search(head), _SNAPSHOT in head
             if method is None and not is_snapshot and _CONSOLE not in head:
                 continue
             if not is_sure and not has_secret(line):
@@ -109,8 +107,7 @@ class TracePictures:
             if method is not None:
                 self._note_input(line, head, method[1])
             else:
-                is_readable = not is_snapshot or has_secret(_without_passwords(line))
-                self._note_shown(line, head, is_readable=is_readable)
+                self._note_shown(line, head, has_secret, is_snapshot=is_snapshot)
 
     def removes(self, name: str) -> bool:
         """Whether the member of this name must be removed."""
@@ -132,26 +129,39 @@ class TracePictures:
         return (b"\n".join(kept), count) if count else (block, 0)
 
     def _note_input(self, line: bytes, head: bytes, method: bytes) -> None:
-        page, call = _page_of(line, head), _CALL.search(head)
-        since_ms = _time_of(head)
-        self._inputs.setdefault(page, since_ms)
-        if method == _FILL and call is not None:
-            self._fills[call[1]] = _Fill(page, since_ms)
-        else:
+        page, call, since_ms = _page_of(line, head), _call_of(head), _time_of(head)
+        value = _filled_value(line) if method == _FILL else None
+        if call is None or value is None:
             self._mark(page, since_ms)
+            return
+        before = self._fills.get(call)
+        if before is not None and before.since_ms != since_ms:  # of another process
+            self._mark(_ANY_PAGE, min(since_ms, before.since_ms))
+        self._fills[call] = _Fill(page, since_ms, value)
 
-    def _note_shown(self, line: bytes, head: bytes, *, is_readable: bool) -> None:
-        """A page shows a secret: since its first input, or since nobody knows when."""
-        page, call = _page_of(line, head), _CALL.search(head)
-        fill = None if call is None else self._fills.get(call[1])
+    def _note_shown(
+        self, line: bytes, head: bytes, has_secret: Callable[[bytes], bool], *, is_snapshot: bool
+    ) -> None:
+        """A page shows a secret, if only as dots."""
+        page, call = _page_of(line, head), _call_of(head)
+        fill = None if call is None else self._fills.get(call)
+        is_after = _AFTER.search(head) is not None
         if call is not None and fill is not None:
             # Newer traces do not name the page of the call itself.
-            self._fills[call[1]] = fill._replace(page=page)
-            self._inputs.setdefault(page, fill.since_ms)
-            if not is_readable and _AFTER.search(head) is not None:
-                self._into_password_fields.add(call[1])
-        if is_readable:
-            self._mark(page, self._inputs.get(page, _ALWAYS))
+            fill = self._fills[call] = fill._replace(page=page)
+        rest, passwords = _without_texts(line, ()) if is_snapshot else (line, [])
+        if not has_secret(rest):
+            if call is not None and fill is not None and is_after and fill.value in passwords:
+                self._into_password_fields.add(call)
+            return
+        given = [
+            one
+            for of_call, one in self._fills.items()
+            if one.page == page and (is_after or of_call != call) and one.since_ms <= _time_in(line)
+        ]
+        rest, _ = _without_texts(line, [one.value for one in given])
+        is_explained = is_snapshot and given and not has_secret(rest)
+        self._mark(page, min(one.since_ms for one in given) if is_explained else _ALWAYS)
 
     def _mark(self, page: bytes, since_ms: float) -> None:
         self._shown[page] = min(since_ms, self._shown.get(page, since_ms))
@@ -222,31 +232,66 @@ def _base_name(name: str) -> str:
     return name.rpartition("/")[2]
 
 
+def _call_of(head: bytes) -> bytes | None:
+    found = _CALL.search(head)
+    return None if found is None else found[1]
+
+
 def _time_of(head: bytes) -> float:
+    """The time of an input. `_ALWAYS`: it has none."""
     found = _TIME.search(head)
     return _ALWAYS if found is None else float(found[1])
 
 
-def _without_passwords(line: bytes) -> bytes:
-    """A snapshot without the values of its password fields; as it is if it cannot be read."""
+def _time_in(snapshot: bytes) -> float:
+    """The time of a snapshot, which stands behind its texts. `_ALWAYS`: it has none."""
+    found = _TIME.findall(snapshot[snapshot.rfind(b'"timestamp":') :])
+    return float(found[0]) if found else _ALWAYS
+
+
+def _filled_value(line: bytes) -> str | None:
+    """What a call filled in. None: the event does not say it."""
+    try:
+        value = msgspec.json.decode(line)["params"]["value"]
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
+        return None
+    return value if isinstance(value, str) and value else None
+
+
+def _without_texts(line: bytes, texts: Iterable[str]) -> tuple[bytes, list[str]]:
+    """A snapshot without the values of its password fields, which come too, and without texts.
+
+    As it is if it cannot be read.
+    """
     try:
         event = msgspec.json.decode(line)
-        _remove_passwords(event["snapshot"]["html"])
-        return msgspec.json.encode(event)
+        passwords: list[str] = []
+        event["snapshot"]["html"] = _strip(event["snapshot"]["html"], [*texts], passwords)
+        return msgspec.json.encode(event), passwords
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError, ValueError):
-        return line
+        return line, []
 
 
-def _remove_passwords(html: Any) -> None:
-    """Remove the values in place: an element is [name, attributes, child, …]."""
-    nodes = [html]
-    while nodes:
-        node = nodes.pop()
-        if not isinstance(node, list):
-            continue
-        nodes += node
-        match node:
-            case [str(name), dict(attributes), *_] if name.upper() == "INPUT":
-                if str(attributes.get("type")).strip().lower() == "password":
-                    for value in _VALUES & attributes.keys():
-                        del attributes[value]
+def _strip(node: Any, texts: list[str], passwords: list[str]) -> Any:
+    """A copy of a node, which is a text, or an element as [name, attributes, child, …]."""
+    if isinstance(node, str):
+        for text in texts:
+            node = node.replace(text, "")
+        return node
+    if isinstance(node, dict):
+        return {name: _strip(value, texts, passwords) for name, value in node.items()}
+    if not isinstance(node, list):
+        return node
+    match node:
+        case [str(name), dict(attributes), *children] if _is_password_field(name, attributes):
+            found = {value: attributes[value] for value in _VALUES & attributes.keys()}
+            passwords += [value for value in found.values() if isinstance(value, str)]
+            node = [name, {k: v for k, v in attributes.items() if k not in found}, *children]
+        case _:
+            pass
+    return [_strip(child, texts, passwords) for child in node]
+
+
+def _is_password_field(name: str, attributes: dict[str, Any]) -> bool:
+    kind = attributes.get("type")
+    return name.upper() == "INPUT" and isinstance(kind, str) and kind.lower() == "password"

@@ -21,6 +21,7 @@ from contract.wire import Seconds, Wire, decode, encode
 from service.agents import actions as agents
 from service.certificates import secrets as certificates
 from service.checks.secrets import decrypt_spec, is_encrypted
+from service.clock import NO_GAP, Gap
 from service.jobs.engines import queue_of
 from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
 from service.jobs.queue import Assignment, JobQueue, ReadyQuery
@@ -58,8 +59,8 @@ class ClaimScope:
     location_id: str
     vault: Vault
     reports: PingReports = field(default_factory=PingReports)
-    since_ms: int = 0
-    """Since when the service has run without a gap."""
+    gap: Gap = NO_GAP
+    """The service's last one."""
 
 
 def assign_jobs(
@@ -73,7 +74,7 @@ def assign_jobs(
     pings = PingGate(
         partial(agents.presence_at, connection, scope.location_id),
         scope.reports,
-        since_ms=scope.since_ms,
+        gap=scope.gap,
         now_ms=now_ms,
     )
     assigner = _Assigner(connection, queue, scope, pings, now_ms)
@@ -161,16 +162,23 @@ class _Assigner:
     def _find_ready(self, query: ReadyQuery) -> list[ReadyJob]:
         """Find as many ready jobs as are asked for, besides those that may be held back.
 
-        Heartbeats that wait for pings are left out.
+        Heartbeats that wait for pings are left out; they hide other heartbeats at most.
         """
+        found = self._find(query)
+        ready = [job for job in found if not self.pings.holds_back(job)]
+        if len(ready) == len(found):
+            return found
+        others = query._replace(check_types=query.check_types - {CheckType.HEARTBEAT})
+        heartbeats = [job for job in ready if job.check_type == CheckType.HEARTBEAT]
+        return heartbeats + (self._find(others) if others.check_types else [])
+
+    def _find(self, query: ReadyQuery) -> list[ReadyJob]:
         limit = query.limit
         while True:
             asked = query._replace(limit=limit)
-            found = self.queue.find_ready(self.connection, asked, now_ms=self.now_ms)
-            ready = [job for job in found if not self.pings.holds_back(job)]
-            returned = sum(job.returned_by is not None for job in ready)
-            enough = query.limit + returned + len(found) - len(ready)
-            if len(found) < limit or limit >= enough:
+            ready = self.queue.find_ready(self.connection, asked, now_ms=self.now_ms)
+            enough = query.limit + sum(job.returned_by is not None for job in ready)
+            if len(ready) < limit or limit >= enough:
                 return ready
             limit = enough
 

@@ -185,13 +185,18 @@ class LocationWaiters:
         """
         relayed = self.reports.relayed_until_ms(now_ms)
         for waiter in self.waiters.values():
-            if relayed.get(waiter.claimant.agent_id, 0) < needed_ms:
+            # A repeated claim may have got jobs, which only a round finds out.
+            if not waiter.repeated and relayed.get(waiter.claimant.agent_id, 0) < needed_ms:
                 waiter.leave()
 
     def set_timer(self, timer: asyncio.TimerHandle) -> None:
-        """Replace the timer of the next job that turns due by itself."""
-        if self._timer:
-            self._timer.cancel()
+        """Set the timer of the next round, unless an earlier one is to come."""
+        before, now = self._timer, asyncio.get_running_loop().time()
+        if before is not None and now < before.when() <= timer.when():
+            timer.cancel()
+            return
+        if before is not None:
+            before.cancel()
         self._timer = timer
 
     def refuse_all(self) -> None:
@@ -406,8 +411,8 @@ class ClaimQueue:
 
         def change(connection: Connection) -> AssignedJobs:
             now_ms = self._clock.now_ms(connection)
-            since_ms = self._watch.since_ms(now_ms)
-            scope = ClaimScope(location_id, self._vault, location.reports, since_ms)
+            gap = self._watch.last_gap(now_ms)
+            scope = ClaimScope(location_id, self._vault, location.reports, gap)
             return assign_jobs(connection, scope, claimants, now_ms=now_ms)
 
         self._remember(location_id, waiters)

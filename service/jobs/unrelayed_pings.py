@@ -12,25 +12,30 @@ from contract.checks import CheckType, HeartbeatSpec
 from contract.wire import decode
 from service.agents.model import AgentPresence
 from service.checks.secrets import is_encrypted
+from service.clock import Gap
 from service.jobs.model import ReadyJob
 
 RECHECK_MS: Final = 500
 _CONNECTED_MS: Final = 60_000
 """An agent that was heard of since then may hold pings; it claims every 30 s at least."""
 _RETURN_MS: Final = 30_000
-"""How long after a gap of the service those are awaited that were connected before it."""
+"""How long after a gap of the service those agents are awaited that were connected before it."""
 _UNDER_WAY_MS: Final = 2_000
 """A ping may be taken after its agent has written a claim and before the service has read it."""
-_LONGEST_HOLD_MS: Final = 60_000
+_LONGEST_HOLD_MS: Final = 20_000
+"""The run must end before the next one is due, which may be in 30 s."""
+
+
+def _uptime_s() -> float:
+    """The time since the machine's boot, in which it may have been suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class PingReports:
     """Up to when the pings that each agent took have been relayed, as its claims say; in memory."""
 
-    def __init__(
-        self, monotonic: Callable[[], float] = time.monotonic, *, most: int = 100_000
-    ) -> None:
-        self._monotonic = monotonic
+    def __init__(self, uptime_s: Callable[[], float] = _uptime_s, *, most: int = 100_000) -> None:
+        self._uptime_s = uptime_s
         self._most = most
         self._relayed_until: dict[str, float] = {}
         """By agent, the last heard last."""
@@ -38,13 +43,13 @@ class PingReports:
     def note(self, agent_id: str, oldest_ping_s: float | None) -> None:
         """A claim came in. None: no ping waits at its agent."""
         self._relayed_until.pop(agent_id, None)
-        self._relayed_until[agent_id] = self._monotonic() - (oldest_ping_s or 0.0)
+        self._relayed_until[agent_id] = self._uptime_s() - (oldest_ping_s or 0.0)
         if len(self._relayed_until) > self._most:
             del self._relayed_until[next(iter(self._relayed_until))]
 
     def relayed_until_ms(self, now_ms: int) -> dict[str, int]:
         """The times by agent, by the clock that says `now_ms`; any thread may ask."""
-        now = self._monotonic()
+        now = self._uptime_s()
         return {
             agent_id: now_ms - round((now - until) * 1000)
             for agent_id, until in self._relayed_until.copy().items()
@@ -59,7 +64,7 @@ class PingGate:
         load_agents: Callable[[], Collection[AgentPresence]],
         reports: PingReports,
         *,
-        since_ms: int,
+        gap: Gap,
         now_ms: int,
     ) -> None:
         """Take what decides.
@@ -67,12 +72,12 @@ class PingGate:
         Args:
             load_agents: loads the agents of the location; called only when a heartbeat would fail.
             reports: what their claims said.
-            since_ms: since when the service has run without a gap.
+            gap: the service's last one.
             now_ms: the time of the round.
         """
         self._load_agents = load_agents
         self._reports = reports
-        self._since_ms = since_ms
+        self._gap = gap
         self._now_ms = now_ms
         self._relayed_ms: list[int] | None = None
         """Up to when each awaited agent has relayed. None: not loaded."""
@@ -95,16 +100,14 @@ class PingGate:
 
     def _awaited(self) -> Iterable[AgentPresence]:
         """The agents that are connected, or were before the gap and may not be back yet."""
-        agents = self._load_agents()
-        before = [one.last_seen_ms for one in agents if one.last_seen_ms < self._since_ms]
-        connected_ms = self._now_ms - _CONNECTED_MS
-        if before and self._now_ms < self._since_ms + _RETURN_MS:
-            connected_ms = min(connected_ms, max(before) - _CONNECTED_MS)
-        return (one for one in agents if one.last_seen_ms >= connected_ms)
+        since_ms = self._now_ms - _CONNECTED_MS
+        if self._now_ms < self._gap.ended_ms + _RETURN_MS:
+            since_ms = min(since_ms, self._gap.began_ms - _CONNECTED_MS)
+        return (one for one in self._load_agents() if one.last_seen_ms >= since_ms)
 
 
 def deadline_of(job: ReadyJob) -> int | None:
-    """After when a heartbeat fails without another ping. None: it is none, or cannot fail."""
+    """When the heartbeat fails unless a ping comes first. None: it is no heartbeat, or cannot."""
     if job.check_type != CheckType.HEARTBEAT or job.last_ping_ms is None or is_encrypted(job.spec):
         return None
     spec = decode(job.spec, HeartbeatSpec)

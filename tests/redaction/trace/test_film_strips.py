@@ -17,6 +17,7 @@ from tests.builders.archives import (
 )
 
 SECRET = "Zq7w-Kp2-long"
+OTHER = "T0ken-of-a-page"
 TIMES = (1000, 2000, 3000)
 Event = dict[str, Any]
 
@@ -54,7 +55,7 @@ def kept(folder: Path, *events: Event, page: str = PAGE) -> list[int]:
     """The times of the frames that stay, in events and files alike."""
     film = dict.fromkeys(names(page), PICTURE)
     archive = a_zip({"0-trace.trace": lines(*events, *frames(page)), **film})
-    clean = read_members(hidden(folder, archive, SECRET).file.path.read_bytes())
+    clean = read_members(hidden(folder, archive, SECRET, OTHER).file.path.read_bytes())
     left = [
         one["timestamp"]
         for one in events_of(clean["0-trace.trace"])
@@ -103,6 +104,34 @@ def test_a_password_that_a_page_makes_readable_is_seen_since_it_was_filled_in(
     events = fill(1500), snapshot(1600, field("password"))
     revealed = snapshot(2600, field("text"), call="call@9")
     assert kept(tmp_path, *events, revealed) == [1000]
+
+
+def test_a_secret_that_was_there_before_an_input_of_another_loses_all_frames(
+    tmp_path: Path,
+) -> None:
+    shown, after = ["P", {}, OTHER], snapshot(1600, field("password"))
+    assert kept(tmp_path, fill(1500), snapshot(1510, shown, phase="before"), after) == []
+
+
+def test_a_secret_that_was_there_before_it_was_filled_in_loses_all_frames(tmp_path: Path) -> None:
+    before = snapshot(1510, ["P", {}, SECRET], phase="before")
+    assert kept(tmp_path, fill(1500), before, snapshot(1600, field("text"))) == []
+
+
+def test_a_secret_that_a_page_shows_in_another_form_is_not_taken_for_dots(tmp_path: Path) -> None:
+    """Another one is in a password field of the same page."""
+    after = snapshot(1600, ["P", {}, "Z q 7 w"], field("password", OTHER))
+    assert kept(tmp_path, fill(1500), after) == [1000]
+
+
+def test_a_call_of_another_process_with_the_same_id_proves_nothing(tmp_path: Path) -> None:
+    readable = fill(1500), fill(2500, value=OTHER), snapshot(2600, field("password", OTHER))
+    assert kept(tmp_path, *readable) == [1000]
+
+
+@pytest.mark.parametrize("kind", ["password ", "passwd", "text"])
+def test_only_a_password_field_shows_dots(tmp_path: Path, kind: str) -> None:
+    assert kept(tmp_path, fill(1500), snapshot(1600, field(kind))) == [1000]
 
 
 def test_a_fill_whose_field_no_snapshot_shows_may_be_readable(tmp_path: Path) -> None:

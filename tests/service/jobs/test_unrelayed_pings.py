@@ -10,10 +10,10 @@ import pytest
 from contract.checks import HeartbeatSpec, Lane
 from contract.job import Job
 from contract.wire import decode
-from service.clock import GapWatch
+from service.clock import NO_GAP, Gap, GapWatch
 from service.heartbeats.actions import ReceivedPing, take_pings, watch
 from service.jobs.claims import ClaimScope, assign_jobs
-from service.jobs.long_poll import open_claim_queue
+from service.jobs.long_poll import LocationWaiters, PendingClaim, open_claim_queue
 from service.jobs.unrelayed_pings import PingReports
 from tests.builders.patience import LONG_S
 from tests.builders.world import World, a_claimant
@@ -29,7 +29,7 @@ class Location:
 
     world: World
     check_id: str
-    since_ms: int = 0
+    gap: Gap = NO_GAP
     reports: PingReports = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class Location:
 
     async def claim(self, agent_id: str, *, oldest_ping_s: float | None = None) -> Sequence[Job]:
         self.reports.note(agent_id, oldest_ping_s)
-        scope = ClaimScope(self.world.location_id, self.world.vault, self.reports, self.since_ms)
+        scope = ClaimScope(self.world.location_id, self.world.vault, self.reports, self.gap)
         claimant = a_claimant(f"claim-{next(CLAIMS)}", agent_id=agent_id)
         dealt = await self.world.change(
             lambda c, now: assign_jobs(c, scope, [claimant], now_ms=now)
@@ -120,12 +120,12 @@ async def test_an_agent_that_is_gone_is_awaited_for_a_minute(
     assert len(await location.claim("agent-1")) == 1
 
 
-async def test_an_agent_that_keeps_its_pings_holds_a_heartbeat_up_for_a_minute(
+async def test_an_agent_that_keeps_its_pings_holds_a_heartbeat_up_for_20_seconds(
     world: World, location: Location
 ) -> None:
     world.time.pass_s(OVERDUE_S)
     await world.queue(location.check_id)
-    for _ in range(60):
+    for _ in range(20):
         await world.agent_seen(agent_id="agent-2")
         assert await location.claim("agent-2", oldest_ping_s=OVERDUE_S) == []
         world.time.pass_s(1)
@@ -133,19 +133,48 @@ async def test_an_agent_that_keeps_its_pings_holds_a_heartbeat_up_for_a_minute(
     assert len(await location.claim("agent-2", oldest_ping_s=OVERDUE_S)) == 1
 
 
-async def test_agents_from_before_a_gap_of_the_service_are_awaited_for_half_a_minute(
+async def test_agents_from_before_a_gap_of_the_service_are_awaited_after_it(
     world: World, location: Location
 ) -> None:
+    await world.agent_seen(agent_id="dead for long")
+    world.time.pass_s(120)
     await world.agent_seen(agent_id="agent-1")
     await world.agent_seen(agent_id="agent-2")
+    began_ms = world.time.now
     world.time.pass_s(3600)
-    location.since_ms = world.time.now
+    location.gap = Gap(began_ms, world.time.now)
     await world.agent_seen(agent_id="agent-1")
     await world.queue(location.check_id)
+    world.time.pass_s(10)
+    assert await location.claim("agent-1") == []
+    assert len(await location.claim("agent-2")) == 1
+
+
+async def test_agents_that_do_not_come_back_after_a_gap_are_awaited_for_half_a_minute(
+    world: World, location: Location
+) -> None:
+    await world.agent_seen(agent_id="gone")
+    began_ms = world.time.now
+    world.time.pass_s(3600)
+    location.gap = Gap(began_ms, world.time.now)
     world.time.pass_s(29)
+    await world.queue(location.check_id)
     assert await location.claim("agent-1") == []
     world.time.pass_s(1)
     assert len(await location.claim("agent-1")) == 1
+
+
+async def test_held_heartbeats_hide_no_other_job_however_many_they_are(
+    world: World, location: Location
+) -> None:
+    world.time.pass_s(OVERDUE_S)
+    await world.agent_seen(agent_id="agent-2")
+    for _ in range(30):
+        await world.queue(location.check_id)
+    urls = [await world.check() for _ in range(12)]
+    for url in urls:
+        await world.queue(url)
+    assert [job.check_id for job in await location.claim("agent-1")] == urls[:10]
 
 
 async def test_waiting_claims_are_answered_so_that_their_agents_report(
@@ -177,6 +206,27 @@ async def test_waiting_claims_are_answered_so_that_their_agents_report(
     assert [len(task.result()) for task in done] == [1]
     await claim_queue.close()
     await asyncio.wait(waiting)
+
+
+async def test_a_repeated_claim_is_not_asked_for_a_report(world: World) -> None:
+    """It may have got jobs whose answer was lost."""
+    location = LocationWaiters()
+    answers = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    for name, answer in zip(("repeated", "new"), answers, strict=True):
+        claimant = a_claimant(name, agent_id=name)
+        location.add(PendingClaim(claimant, answer, repeated=name == "repeated"))
+    location.ask_for_reports(1, 1)
+    assert [answer.done() for answer in answers] == [False, True]
+
+
+async def test_a_later_round_does_not_put_off_an_earlier_one() -> None:
+    loop, began = asyncio.get_running_loop(), asyncio.Event()
+    location = LocationWaiters()
+    location.set_timer(loop.call_later(0.01, began.set))
+    location.set_timer(loop.call_later(3600, began.clear))
+    async with asyncio.timeout(LONG_S):
+        await began.wait()
+    location.close()
 
 
 def test_the_newest_report_of_an_agent_counts_and_the_longest_unheard_is_forgotten() -> None:
