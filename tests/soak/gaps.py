@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -31,14 +33,23 @@ _UNDER_WAY_MS: Final = 2_000
 _JUDGED: Final = "SELECT count(*) FROM result WHERE result_type = 'FINAL' AND status != 'MISSED'"
 
 
-def count_holes(records: Records, periods_ms: Mapping[str, int]) -> int:
-    """Due times between a check's first and last record that no record stands for."""
-    holes = 0
-    for check, found in records.items():
-        times = [due_ms for due_ms, _ in found]
-        expected = (max(times) - min(times)) // periods_ms[check] + 1
-        holes += max(0, expected - sum(count for _, count in found))
-    return holes
+def count_holes(records: Records, periods_ms: Mapping[str, int], *, until_ms: int) -> int:
+    """Due times before a moment that no record stands for; a check without any record counts."""
+    return sum(
+        _holes_of(records.get(check, ()), period_ms, until_ms)
+        for check, period_ms in periods_ms.items()
+    )
+
+
+def _holes_of(found: Sequence[tuple[int, int]], period_ms: int, until_ms: int) -> int:
+    """Of one check, whose first run may be off the rhythm of all others."""
+    if not found:
+        return 1
+    times = [due_ms for due_ms, _ in sorted(found)]
+    steps = ((after - before) / period_ms for before, after in pairwise(times))
+    between = sum(max(0, ceil(step - 0.5) - 1) for step in steps)
+    more = sum(count - 1 for _, count in found)
+    return max(0, between - more) + max(0, (until_ms - times[-1]) // period_ms)
 
 
 def scheduled_records(database: Path) -> dict[str, list[tuple[int, int]]]:
@@ -70,16 +81,16 @@ def count_wrong(
     )
 
 
-def silences_s(faults: Sequence[Span], results: Sequence[float]) -> list[float]:
+def silences_s(faults: Sequence[Span], results: Sequence[float], *, until: float) -> list[float]:
     """After the end of each fault, the seconds until a result came in which there was no fault.
 
-    `results`: when one came, in order.
+    `results`: when one came, in order. `until`: when nobody listened any more.
     """
     found = []
     for _, end in sorted(faults, key=lambda fault: fault[1]):
         at = bisect_left(results, end)
-        if at < len(results):
-            found.append(results[at] - end - _covered_s(faults, end, results[at]))
+        came = results[at] if at < len(results) else until
+        found.append(max(0.0, came - end) - _covered_s(faults, end, came))
     return found
 
 
@@ -104,6 +115,8 @@ class Watch:
     database: Path
     faults: list[Span] = field(default_factory=list)
     results: list[float] = field(default_factory=list)
+    until: float = 0.0
+    """When `listen` last looked."""
 
     @contextmanager
     def fault(self) -> Iterator[None]:
@@ -122,9 +135,9 @@ class Watch:
                 now = file.execute(_JUDGED).fetchone()[0]
                 if now > before:
                     self.results.append(monotonic())
-                before = now
+                before, self.until = now, monotonic()
                 await asyncio.sleep(_LOOK_S)
 
     def silences_s(self) -> list[float]:
         """After the end of each fault, in the order of their ends."""
-        return silences_s(self.faults, self.results)
+        return silences_s(self.faults, self.results, until=self.until)
