@@ -200,8 +200,7 @@ class QueueModel:
             self._requeue(again, self.now, run.expires_ms)
             return
         if is_counted and run.deliveries >= MOST_DELIVERIES:
-            overloaded = gives_up_as == "overloaded"
-            self._end(run, "MISSED" if overloaded else "ERROR", gives_up_as)
+            self._end(run, "ERROR" if gives_up_as == "agent_error" else "MISSED", gives_up_as)
             return
         if is_counted:
             run = replace(run, returned_by=(*run.returned_by, run.agent))

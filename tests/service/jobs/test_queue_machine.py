@@ -50,6 +50,7 @@ from tests.service.jobs.queue_model import IN_QUEUE_MS, Claimed, QueueModel
 RETRY = {"type": "FIXED", "baseBackoffSeconds": 5, "maxRetries": 2}
 AGENTS = ("agent-1", "agent-2", "agent-3")
 _UNCOUNTED = {ReleaseReason.DRAINING, ReleaseReason.CANCELLED}
+_GIVES_UP_AS = {ReleaseReason.NO_ROOM: "overloaded", ReleaseReason.UNCONFIRMED: "agent_lost"}
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -185,7 +186,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.model.release(
             known(jobs),
             is_counted=reason not in _UNCOUNTED,
-            gives_up_as="overloaded" if reason is ReleaseReason.NO_ROOM else "agent_error",
+            gives_up_as=_GIVES_UP_AS.get(reason, "agent_error"),
         )
 
     @rule(reason=st.sampled_from(ReleaseReason))

@@ -3,7 +3,7 @@ from sqlalchemy import delete, select, update
 from structlog.testing import capture_logs
 
 from contract.agent_api import ReleaseReason
-from service.clock import GapWatch
+from service.clock import Gap, GapWatch
 from service.db.tables.checks import check_
 from service.db.tables.locations import agent, location_outage, location_sample
 from service.db.tables.runs import job
@@ -20,10 +20,10 @@ TEN_MINUTES_S = 600
 class SteadyWatch(GapWatch):
     """Looks all the time, so that it sees no gap."""
 
-    def since_ms(self, now_ms: int) -> int:
-        if self._since_ms is not None:
+    def last_gap(self, now_ms: int) -> Gap:
+        if self._gap is not None:
             self._looked_ms = now_ms
-        return super().since_ms(now_ms)
+        return super().last_gap(now_ms)
 
 
 @pytest.fixture
