@@ -23,7 +23,8 @@ _RETURN_MS: Final = 30_000
 _UNDER_WAY_MS: Final = 2_000
 """A ping may be taken after its agent has written a claim and before the service has read it."""
 _LONGEST_HOLD_MS: Final = 20_000
-"""The run must end before the next one is due, which may be in 30 s."""
+"""The run should end before the next one is due, which may be in 30 s."""
+_MOST_HELD: Final = 10_000
 
 
 def _uptime_s() -> float:
@@ -39,6 +40,15 @@ class PingReports:
         self._most = most
         self._relayed_until: dict[str, float] = {}
         """By agent, the last heard last."""
+        self._held_since_ms: dict[int, int] = {}
+        """When each heartbeat was held back first, by job."""
+
+    def held_since_ms(self, job_id: int, now_ms: int) -> int:
+        """When a heartbeat was held back first, which may be now."""
+        since_ms = self._held_since_ms.setdefault(job_id, now_ms)
+        if len(self._held_since_ms) > _MOST_HELD:
+            del self._held_since_ms[next(iter(self._held_since_ms))]
+        return since_ms
 
     def note(self, agent_id: str, oldest_ping_s: float | None) -> None:
         """A claim came in. None: no ping waits at its agent."""
@@ -87,13 +97,15 @@ class PingGate:
     def holds_back(self, job: ReadyJob) -> bool:
         """Whether the job is a heartbeat that would fail, and a ping may be on its way."""
         deadline_ms = deadline_of(job)
-        if deadline_ms is None or not deadline_ms < self._now_ms < job.due_ms + _LONGEST_HOLD_MS:
+        if deadline_ms is None or self._now_ms <= deadline_ms:
             return False
         if self._relayed_ms is None:
             known = self._reports.relayed_until_ms(self._now_ms)
             self._relayed_ms = [known.get(one.id, 0) for one in self._awaited()]
         needed_ms = deadline_ms + _UNDER_WAY_MS
         if all(until_ms >= needed_ms for until_ms in self._relayed_ms):
+            return False
+        if self._now_ms >= self._reports.held_since_ms(job.id, self._now_ms) + _LONGEST_HOLD_MS:
             return False
         self.needed_ms = max(self.needed_ms, needed_ms)
         return True

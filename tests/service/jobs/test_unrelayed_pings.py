@@ -133,6 +133,21 @@ async def test_an_agent_that_keeps_its_pings_holds_a_heartbeat_up_for_20_seconds
     assert len(await location.claim("agent-2", oldest_ping_s=OVERDUE_S)) == 1
 
 
+async def test_a_heartbeat_that_turned_due_in_an_outage_waits_after_it_too(
+    world: World, location: Location
+) -> None:
+    world.time.pass_s(OVERDUE_S)
+    await world.queue(location.check_id)
+    await world.agent_seen(agent_id="agent-1")
+    await world.agent_seen(agent_id="agent-2")
+    world.time.pass_s(45)
+    assert await location.claim("agent-1") == []
+    await location.ping(age_s=20)
+    (job,) = await location.claim("agent-2")
+    assert isinstance(job.spec, HeartbeatSpec)
+    assert job.spec.silent_for_s == 20
+
+
 async def test_agents_from_before_a_gap_of_the_service_are_awaited_after_it(
     world: World, location: Location
 ) -> None:
