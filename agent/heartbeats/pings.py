@@ -103,9 +103,8 @@ class PingRelay:
         """When the oldest ping that waits came in, by the uptime. None: none waits."""
         self._oldest_after_flush_at: float | None = None
         """When the first one came in since the newest flush began. None: none did."""
-        for ping in store.waiting():
-            self._oldest_at = clock.uptime_s() - clock.age_s(ping)
-            break
+        if (oldest := next(store.waiting(), None)) is not None:
+            self._oldest_at = clock.uptime_s() - clock.age_s(oldest)
 
     @property
     def dropped(self) -> int:

@@ -261,7 +261,8 @@ def _filled_value(line: bytes) -> str | None:
 def _without_texts(line: bytes, texts: Iterable[str]) -> tuple[bytes, list[str]]:
     """A snapshot without the values of its password fields, which come too, and without texts.
 
-    As it is if it cannot be read.
+    Only a text or value that is the same as a whole goes: another secret may contain it.
+    A snapshot that cannot be read stays as it is.
     """
     try:
         event = msgspec.json.decode(line)
@@ -275,9 +276,7 @@ def _without_texts(line: bytes, texts: Iterable[str]) -> tuple[bytes, list[str]]
 def _strip(node: Any, texts: list[str], passwords: list[str]) -> Any:
     """A copy of a node, which is a text, or an element as [name, attributes, child, …]."""
     if isinstance(node, str):
-        for text in texts:
-            node = node.replace(text, "")
-        return node
+        return "" if node in texts else node
     if isinstance(node, dict):
         return {name: _strip(value, texts, passwords) for name, value in node.items()}
     if not isinstance(node, list):

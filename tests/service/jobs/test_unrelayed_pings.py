@@ -41,6 +41,13 @@ class Location:
         )
         await self.world.change(lambda c, now: take_pings(c, [ping], now_ms=now))
 
+    async def overdue_with_two_agents(self) -> None:
+        """A run is queued that would fail, and agent-1 and agent-2 are connected."""
+        self.world.time.pass_s(OVERDUE_S)
+        await self.world.agent_seen(agent_id="agent-1")
+        await self.world.agent_seen(agent_id="agent-2")
+        await self.world.queue(self.check_id)
+
     async def claim(self, agent_id: str, *, oldest_ping_s: float | None = None) -> Sequence[Job]:
         self.reports.note(agent_id, oldest_ping_s)
         scope = ClaimScope(self.world.location_id, self.world.vault, self.reports, self.gap)
@@ -64,10 +71,7 @@ async def location(world: World) -> Location:
 async def test_an_overdue_heartbeat_waits_until_each_connected_agent_has_relayed(
     world: World, location: Location
 ) -> None:
-    world.time.pass_s(OVERDUE_S)
-    await world.agent_seen(agent_id="agent-1")
-    await world.agent_seen(agent_id="agent-2")
-    await world.queue(location.check_id)
+    await location.overdue_with_two_agents()
     assert await location.claim("agent-1") == []
     assert await location.claim("agent-2", oldest_ping_s=40) == []
     await location.ping(age_s=40)
@@ -79,10 +83,7 @@ async def test_an_overdue_heartbeat_waits_until_each_connected_agent_has_relayed
 async def test_a_heartbeat_fails_once_all_agents_say_that_they_hold_no_ping(
     world: World, location: Location
 ) -> None:
-    world.time.pass_s(OVERDUE_S)
-    await world.agent_seen(agent_id="agent-1")
-    await world.agent_seen(agent_id="agent-2")
-    await world.queue(location.check_id)
+    await location.overdue_with_two_agents()
     assert await location.claim("agent-1") == []
     (job,) = await location.claim("agent-2")
     assert isinstance(job.spec, HeartbeatSpec)
@@ -136,10 +137,7 @@ async def test_an_agent_that_keeps_its_pings_holds_a_heartbeat_up_for_20_seconds
 async def test_a_heartbeat_that_turned_due_in_an_outage_waits_after_it_too(
     world: World, location: Location
 ) -> None:
-    world.time.pass_s(OVERDUE_S)
-    await world.queue(location.check_id)
-    await world.agent_seen(agent_id="agent-1")
-    await world.agent_seen(agent_id="agent-2")
+    await location.overdue_with_two_agents()
     world.time.pass_s(45)
     assert await location.claim("agent-1") == []
     await location.ping(age_s=20)
