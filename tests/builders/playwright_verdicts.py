@@ -136,7 +136,9 @@ def _read_verdict(script: Script, report: Mapping[str, Any], place: Path) -> Ver
     bad = [test for test in tests if test["status"] == "unexpected"]
     inside = [error for test in bad for result in test["results"] for error in result["errors"]]
     outside = [one for one in report["errors"] if not files or _is_in(script, one)]
-    return Verdict(bool(bad or outside), tuple(_tell(one, place) for one in inside + outside))
+    errors = (_tell(one, place) for one in inside + outside)
+    # The rejection of a call and its later `await` may be reported as the same error twice.
+    return Verdict(bool(bad or outside), tuple(dict.fromkeys(errors)))
 
 
 def _tell(error: Mapping[str, Any], folder: Path) -> tuple[str, str | None]:
