@@ -2,27 +2,37 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from redaction.compiled import compile_re2
 from redaction.matcher import Span
+from redaction.trace.passwords import (
+    AFTER,
+    HEAD_BYTES,
+    SNAPSHOT,
+    TypedPasswords,
+    call_of,
+    without_texts,
+)
 
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'
-_HEAD_BYTES: Final = 600
 _END_BYTES: Final = 300
 """How many bytes of a line's end are read: console events name their page at the end."""
 _PAGE: Final = re.compile(rb'"pageId":"([^"]+)"')
 _FRAME_OF: Final = re.compile(r"(?:^|/)(page@[0-9a-f]+)-[^/]*$")
-_SNAPSHOT: Final = b'"type":"frame-snapshot"'
 _CONSOLE: Final = b'"type":"console"'
 _INPUT: Final = re.compile(
     rb'"method":"(fill|type|press|keyboard\w+|selectOption|setContent|evaluate\w*|setInputFiles)"'
 )
-_FILL: Final = b"fill"
-_CALL: Final = re.compile(rb'"callId":"([^"]+)"')
-_AFTER: Final = re.compile(rb'"phase":"after"|"snapshotName":"after@')
+_GIVEN: Final = {
+    b"fill": "value",
+    b"type": "text",
+    b"keyboardType": "text",
+    b"keyboardInsertText": "text",
+}
+"""By methods that give a text to a field, the text's parameter."""
 _TIME: Final = re.compile(rb'"(?:startTime|timestamp|time)":([0-9.]+)')
 """The monotonic time of an event in ms; one clock for all events of a process."""
 _ANY_PAGE: Final = b"*"
@@ -35,12 +45,10 @@ _OF_PICTURE: Final = re.compile(rb'"contentType":"(?:image|video)/')
 _WHERE: Final = re.compile(rb'"(?:file|sha1|path)":"([^"]+)"')
 _ATTACHMENTS: Final = compile_re2(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
 _ATTACHMENT: Final = compile_re2(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
-_VALUES: Final = frozenset({"__playwright_value_", "value"})
-"""Attributes in which a snapshot has the value of a field."""
 
 
 class _Fill(NamedTuple):
-    """A text with a secret that a script filled into a field."""
+    """A text with a secret that one call of a script filled or typed into a field."""
 
     page: bytes
     since_ms: float
@@ -52,9 +60,13 @@ class TracePictures:
 
     A page that shows what a script filled in shows it from then on; one that shows any other secret
     may have shown it at any time. A password field shows dots instead of its value.
+
+    Args:
+        typed: secrets that the run typed letter by letter.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, typed: Iterable[str] = ()) -> None:
+        self._typed = TypedPasswords(typed)
         self._shown: dict[bytes, float] = {}
         """Since when each page may show a secret, in ms."""
         self._fills: dict[bytes, _Fill] = {}
@@ -69,14 +81,19 @@ class TracePictures:
     @property
     def shows_secret(self) -> bool:
         """Whether any page showed a secret."""
-        return bool(self._shown) or not self._fills.keys() <= self._into_password_fields
+        return (
+            self._typed.may_be_readable
+            or bool(self._shown)
+            or not self._fills.keys() <= self._into_password_fields
+        )
 
     def mark_all(self) -> None:
         """Mark every page, when it is not known which one showed a secret."""
         self._shown[_ANY_PAGE] = _ALWAYS
 
     def collect(self, block: bytes) -> None:
-        """Collect pictures that the test attached, and the times of frames."""
+        """Collect pictures that the test attached, the times of frames, and what was typed."""
+        self._typed.collect(block)
         if _ATTACHED in block:
             self._attached.update(_attached_pictures(block))
         if _SCREENCAST in block:
@@ -98,8 +115,8 @@ class TracePictures:
         for line in lines:
             if self._shown.get(_ANY_PAGE) == _ALWAYS:
                 return
-            head = line[:_HEAD_BYTES]
-            method, is_snapshot = _INPUT.search(head), _SNAPSHOT in head
+            head = line[:HEAD_BYTES]
+            method, is_snapshot = _INPUT.search(head), SNAPSHOT in head
             if method is None and not is_snapshot and _CONSOLE not in head:
                 continue
             if not is_sure and not has_secret(line):
@@ -129,8 +146,8 @@ class TracePictures:
         return (b"\n".join(kept), count) if count else (block, 0)
 
     def _note_input(self, line: bytes, head: bytes, method: bytes) -> None:
-        page, call, since_ms = _page_of(line, head), _call_of(head), _time_of(head)
-        value = _filled_value(line) if method == _FILL else None
+        page, call, since_ms = _page_of(line, head), call_of(head), _time_of(head)
+        value = _given_value(line, _GIVEN[method]) if method in _GIVEN else None
         if call is None or value is None:
             self._mark(page, since_ms)
             return
@@ -143,13 +160,13 @@ class TracePictures:
         self, line: bytes, head: bytes, has_secret: Callable[[bytes], bool], *, is_snapshot: bool
     ) -> None:
         """A page shows a secret, if only as dots."""
-        page, call = _page_of(line, head), _call_of(head)
+        page, call = _page_of(line, head), call_of(head)
         fill = None if call is None else self._fills.get(call)
-        is_after = _AFTER.search(head) is not None
+        is_after = AFTER.search(head) is not None
         if call is not None and fill is not None:
             # Newer traces do not name the page of the call itself.
             fill = self._fills[call] = fill._replace(page=page)
-        rest, passwords = _without_texts(line, ()) if is_snapshot else (line, [])
+        rest, passwords = without_texts(line, ()) if is_snapshot else (line, [])
         if not has_secret(rest):
             if call is not None and fill is not None and is_after and fill.value in passwords:
                 self._into_password_fields.add(call)
@@ -159,7 +176,7 @@ class TracePictures:
             for of_call, one in self._fills.items()
             if one.page == page and (is_after or of_call != call) and one.since_ms <= _time_in(line)
         ]
-        rest, _ = _without_texts(line, [one.value for one in given])
+        rest, _ = without_texts(line, [one.value for one in given])
         is_explained = is_snapshot and given and not has_secret(rest)
         self._mark(page, min(one.since_ms for one in given) if is_explained else _ALWAYS)
 
@@ -176,6 +193,8 @@ class TracePictures:
 
     def _shows(self, page: bytes, time_ms: float | None) -> bool:
         """Whether a page may show a secret at a time. None: it is not known when."""
+        if self._typed.may_be_readable:
+            return True
         since = [self._shown[one] for one in (page, _ANY_PAGE) if one in self._shown]
         since += [
             fill.since_ms
@@ -225,16 +244,11 @@ def _without_pictures(listed: re.Match[bytes]) -> bytes:
 
 
 def _is_frame(line: bytes) -> bool:
-    return _SCREENCAST in line[:_HEAD_BYTES]
+    return _SCREENCAST in line[:HEAD_BYTES]
 
 
 def _base_name(name: str) -> str:
     return name.rpartition("/")[2]
-
-
-def _call_of(head: bytes) -> bytes | None:
-    found = _CALL.search(head)
-    return None if found is None else found[1]
 
 
 def _time_of(head: bytes) -> float:
@@ -249,48 +263,10 @@ def _time_in(snapshot: bytes) -> float:
     return float(found[0]) if found else _ALWAYS
 
 
-def _filled_value(line: bytes) -> str | None:
-    """What a call filled in. None: the event does not say it."""
+def _given_value(line: bytes, parameter: str) -> str | None:
+    """What a call gave to a field. None: the event does not say it."""
     try:
-        value = msgspec.json.decode(line)["params"]["value"]
+        value = msgspec.json.decode(line)["params"][parameter]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
         return None
     return value if isinstance(value, str) and value else None
-
-
-def _without_texts(line: bytes, texts: Iterable[str]) -> tuple[bytes, list[str]]:
-    """A snapshot without the values of its password fields, which come too, and without texts.
-
-    Only a text or value that is the same as a whole goes: another secret may contain it.
-    A snapshot that cannot be read stays as it is.
-    """
-    try:
-        event = msgspec.json.decode(line)
-        passwords: list[str] = []
-        event["snapshot"]["html"] = _strip(event["snapshot"]["html"], [*texts], passwords)
-        return msgspec.json.encode(event), passwords
-    except (msgspec.DecodeError, RecursionError, LookupError, TypeError, ValueError):
-        return line, []
-
-
-def _strip(node: Any, texts: list[str], passwords: list[str]) -> Any:
-    """A copy of a node, which is a text, or an element as [name, attributes, child, …]."""
-    if isinstance(node, str):
-        return "" if node in texts else node
-    if isinstance(node, dict):
-        return {name: _strip(value, texts, passwords) for name, value in node.items()}
-    if not isinstance(node, list):
-        return node
-    match node:
-        case [str(name), dict(attributes), *children] if _is_password_field(name, attributes):
-            found = {value: attributes[value] for value in _VALUES & attributes.keys()}
-            passwords += [value for value in found.values() if isinstance(value, str)]
-            node = [name, {k: v for k, v in attributes.items() if k not in found}, *children]
-        case _:
-            pass
-    return [_strip(child, texts, passwords) for child in node]
-
-
-def _is_password_field(name: str, attributes: dict[str, Any]) -> bool:
-    kind = attributes.get("type")
-    return name.upper() == "INPUT" and isinstance(kind, str) and kind.lower() == "password"

@@ -72,7 +72,7 @@ class Trace:
         self, header_names: Iterable[str], secrets: tuple[str, ...], *, typed: tuple[str, ...] = ()
     ) -> None:
         self.headers = HeaderRedactor(header_names)
-        self.pictures = TracePictures()
+        self.pictures = TracePictures(typed)
         self._found = TracePictures()
         """Pages that showed header values, or secrets that no script was given."""
         self._found_search: Search | None = None
@@ -210,9 +210,12 @@ class Trace:
         grown = self._grown | self._typed | typed_secrets.secrets
         if grown != self._grown:
             self._grown, self._prefix_forms = grown, TypedPrefixes(grown)
-        if grown or typed_secrets.boxes:
-            # No event tells which page the keys went to.
+        # Single fields show the letters; what the run did not report may be on any page.
+        if typed_secrets.boxes or not all(map(self._is_reported, typed_secrets.secrets)):
             self.pictures.mark_all()
+
+    def _is_reported(self, beginning: str) -> bool:
+        return any(secret.startswith(beginning) for secret in self._typed)
 
     def edits(self, name: str, own: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
         """All edits of an event file; `own` are applied at their place among them."""
