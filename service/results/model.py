@@ -104,6 +104,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """How many due times it stands for, from `scheduled_ms` to `stopped_ms`. None: one."""
 
 
+Recorded = tuple[str, Record]
+"""A result with the id under which it was stored."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResult:
     """A result as it is stored."""

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from sqlalchemy import Connection
 
 from service.db.engine import announce
-from service.results.model import Record, ResultType, Stored
+from service.results.model import Record, Recorded, ResultType, Stored
 from service.results.sqlite import SqliteResultStore
 from service.sessions import actions as sessions
 
@@ -14,7 +14,9 @@ from service.sessions import actions as sessions
 class ResultStore(Protocol):
     """The statements of one database engine that store results."""
 
-    def add(self, connection: Connection, records: Sequence[Record], *, now_ms: int) -> None:
+    def add(
+        self, connection: Connection, records: Sequence[Record], *, now_ms: int
+    ) -> Sequence[Recorded]:
         """Store results, mark the runs that they settle, and keep each check's last state."""
 
     def is_known(self, connection: Connection, check_id: str, run_id: int, fence: int) -> bool:
@@ -27,6 +29,17 @@ class ResultStore(Protocol):
         """Keep late results, as the columns of `late_result`; one that is there stays."""
 
 
+class ResultObserver(Protocol):
+    """What a feature does with new results, in their transaction; it reads no result again."""
+
+    def __call__(
+        self, connection: Connection, recorded: Sequence[Recorded], *, now_ms: int
+    ) -> None:
+        """Take results in the order in which they were stored."""
+
+
+_OBSERVERS: Final[tuple[ResultObserver, ...]] = ()
+"""In the order in which they act."""
 _STORES: Final[dict[str, ResultStore]] = {"sqlite": SqliteResultStore()}
 
 
@@ -39,7 +52,9 @@ def record(connection: Connection, records: Sequence[Record], *, now_ms: int) ->
     """Store results and let the sessions of settled runs go on."""
     if not records:
         return
-    store_of(connection).add(connection, records, now_ms=now_ms)
+    recorded = store_of(connection).add(connection, records, now_ms=now_ms)
+    for observe in _OBSERVERS:
+        observe(connection, recorded, now_ms=now_ms)
     announce(connection, Stored(tuple((r.result_type, r.status, r.cause) for r in records)))
     for one in records:
         if one.session_id is not None and one.result_type is ResultType.FINAL:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from contract.job import RunSource
 from service.db.ids import new_ids
 from service.db.sqlite_group import driver
-from service.results.model import Cause, Record, ResultType, RunStatus
+from service.results.model import Cause, Record, Recorded, ResultType, RunStatus
 
 _RESULT: Final = """
 INSERT INTO result (check_id, ts, id, run_id, fence, session_id, location, source, result_type,
@@ -46,7 +46,9 @@ _TEXTS: Final[Mapping[str, str]] = {
 class SqliteResultStore:
     """Stores results in a SQLite file; implements `ResultStore`."""
 
-    def add(self, connection: Connection, records: Sequence[Record], *, now_ms: int) -> None:
+    def add(
+        self, connection: Connection, records: Sequence[Record], *, now_ms: int
+    ) -> Sequence[Recorded]:
         """Store results, mark the runs that they settle, and keep each check's last state."""
         sqlite = driver(connection)
         slugs = _slugs(sqlite, {record.location_id for record in records})
@@ -62,6 +64,7 @@ class SqliteResultStore:
             ((record.run_id, record.fence, record.started_ms, record.body) for _, record in finals),
         )
         sqlite.executemany(_STATE, _states(finals))
+        return named
 
     def is_known(self, connection: Connection, check_id: str, run_id: int, fence: int) -> bool:
         """Whether the result of this claim is stored already, as FINAL or as ATTEMPT."""
