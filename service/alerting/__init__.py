@@ -1,0 +1,1 @@
+"""When results become alerts, and what an alert says."""
