@@ -1,6 +1,6 @@
 """Storing results: the one way by which a result comes into the database."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from sqlalchemy import Connection
@@ -29,14 +29,8 @@ class ResultStore(Protocol):
         """Keep late results, as the columns of `late_result`; one that is there stays."""
 
 
-class ResultObserver(Protocol):
-    """What a feature does with new results, in their transaction; it reads no result again."""
-
-    def __call__(
-        self, connection: Connection, recorded: Sequence[Recorded], *, now_ms: int
-    ) -> None:
-        """Take results in the order in which they were stored."""
-
+ResultObserver = Callable[[Connection, Sequence[Recorded], int], None]
+"""What a feature does with new results, in their transaction and order; the last is `now_ms`."""
 
 _OBSERVERS: Final[tuple[ResultObserver, ...]] = ()
 """In the order in which they act."""
@@ -54,7 +48,7 @@ def record(connection: Connection, records: Sequence[Record], *, now_ms: int) ->
         return
     recorded = store_of(connection).add(connection, records, now_ms=now_ms)
     for observe in _OBSERVERS:
-        observe(connection, recorded, now_ms=now_ms)
+        observe(connection, recorded, now_ms)
     announce(connection, Stored(tuple((r.result_type, r.status, r.cause) for r in records)))
     for one in records:
         if one.session_id is not None and one.result_type is ResultType.FINAL:

@@ -420,7 +420,7 @@ class ReporterEvents:
                 self._add(self.levels, fact, "log")
 
     def _add_error(self, fact: ErrorFact) -> None:
-        """Add an error, unless its test has it: a call awaited too late rejects it and throws it."""
+        """Add an error, unless its test has it: a call that is awaited late reports it twice."""
         same = msgspec.structs.replace
         if fact.soft or not any(same(one, at=fact.at) == fact for one in self._errors):
             self._add(self._errors, fact, "errors")
