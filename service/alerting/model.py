@@ -86,3 +86,23 @@ class Alert:
     """None: the alert is not about a certificate."""
     artifacts: tuple[str, ...] = ()
     """Names of the result's files, such as a screenshot or a trace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationAlert:
+    """A location that lost its last agent, or has one again: one alert, however many checks."""
+
+    id: str
+    account_id: str
+    location: str
+    """The location's slug."""
+    location_name: str
+    is_recovery: bool
+    """True: an agent is there again."""
+    since_ms: int
+    """Since when no agent has been there; of a recovery: had been."""
+    created_ms: int
+    check_count: int
+    """Number of activated checks that run at the location."""
+    check_names: tuple[str, ...]
+    """The first few of their names."""
