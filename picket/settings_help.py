@@ -74,6 +74,21 @@ SERVICE_ROWS: Final = (
         "Requests with invalid keys per address; 0: no limit. Default: 300.",
     ),
     (
+        "SMTP_URL",
+        (
+            "The server that takes mails, as in smtp://user:password@mail.example:587; smtps:// "
+            "for TLS from the start. Default: no mails are sent. "
+            "SMTP_URL_FILE may name a file that contains it."
+        ),
+    ),
+    (
+        "SMTP_FROM",
+        (
+            "Who mails come from, as in Picket <status@example.com>. Default: the user in "
+            "SMTP_URL, if that is an address."
+        ),
+    ),
+    (
         "FIRST_API_KEY",
         (
             "The API key that the first start creates. Default: a new one, printed once. "

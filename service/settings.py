@@ -13,6 +13,8 @@ from contract.suggestions import UnknownName, unknown_names
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
 from service.addresses.model import NO_ADDRESSES, StaticAddresses, parse_addresses
 from service.errors import SettingsError
+from service.mail.model import Sender, SmtpServer
+from service.mail.rules import find_address_problem, parse_sender, parse_server
 from service.vault.master_keys import parse_keys
 
 ValueT = TypeVar("ValueT")
@@ -92,6 +94,11 @@ class Settings:
     """LOCATION_REQUESTS_PER_MINUTE: of all agents with one location key; 0: no limit."""
     refused_requests: int = 300
     """REFUSED_REQUESTS_PER_MINUTE: of an address, with keys that are none; 0: no limit."""
+    smtp_server: SmtpServer | None = field(default=None, repr=False)
+    """SMTP_URL: the server that takes mails, as in smtp://user:password@mail.example:587.
+    None: no mails are sent."""
+    mail_sender: Sender | None = None
+    """SMTP_FROM: who mails come from. None: the user of SMTP_URL, if that is an address."""
     first_api_key: str | None = field(default=None, repr=False)
     """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
     first_location_key: str | None = field(default=None, repr=False)
@@ -107,7 +114,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         SettingsError: with all problems at once, none of which holds a secret.
     """
     reading = _Reading(os.environ if environ is None else environ)
-    settings = replace(_known(reading), unknown=reading.unknown())
+    settings = _with_sender(reading, replace(_known(reading), unknown=reading.unknown()))
     if reading.problems:
         raise SettingsError(tuple(reading.problems))
     return settings
@@ -178,11 +185,25 @@ def _known(reading: _Reading) -> Settings:
         result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=60),
         agent_requests=reading.value("LOCATION_REQUESTS_PER_MINUTE", _count, default=120_000),
         refused_requests=reading.value("REFUSED_REQUESTS_PER_MINUTE", _count, default=300),
+        smtp_server=reading.value("SMTP_URL", parse_server, default=None),
+        mail_sender=reading.value("SMTP_FROM", parse_sender, default=None),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),
         first_location_key=reading.value("FIRST_LOCATION_KEY", _key(LOCATION_PREFIX), default=None),
     )
+
+
+def _with_sender(reading: _Reading, settings: Settings) -> Settings:
+    """Mails need a sender; the user of the mail server is one where it is an address."""
+    server = settings.smtp_server
+    if server is None or settings.mail_sender is not None:
+        return settings
+    user = server.username or ""
+    if find_address_problem(user) is None:
+        return replace(settings, mail_sender=Sender(user))
+    reading.problems.append("SMTP_FROM is missing; set it to the address that mails come from")
+    return settings
 
 
 def _port(text: str) -> int:

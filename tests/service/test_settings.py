@@ -6,6 +6,7 @@ import pytest
 from agent.settings_table import SETTINGS
 from contract.suggestions import UnknownName
 from service.errors import SettingsError
+from service.mail.model import Sender
 from service.settings import BadgeAccess, LogFormat, LogLevel, MetricsAccess, read_settings
 
 KEY = "cu_" + "k" * 40
@@ -45,10 +46,15 @@ def test_every_setting_is_read() -> None:
             "RESULT_LISTS_PER_MINUTE": "2",
             "LOCATION_REQUESTS_PER_MINUTE": "0",
             "REFUSED_REQUESTS_PER_MINUTE": "4",
+            "SMTP_URL": "smtp://picket:pass%40word@mail.example",
+            "SMTP_FROM": "Picket <status@mail.example>",
             "FIRST_API_KEY": KEY,
             "FIRST_LOCATION_KEY": LOCATION_KEY,
         }
     )
+    assert settings.smtp_server is not None
+    assert (settings.smtp_server.port, settings.smtp_server.password) == (587, "pass@word")
+    assert settings.mail_sender == Sender("status@mail.example", "Picket")
     assert (settings.host, settings.port) == ("127.0.0.1", 0)
     assert settings.database_file == Path("/data/other.db")
     assert settings.public_url == "https://picket.example"

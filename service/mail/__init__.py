@@ -1,0 +1,1 @@
+"""Mails that the service sends, by the operator's SMTP server."""
