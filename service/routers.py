@@ -13,6 +13,7 @@ from service.bundles import api as bundles
 from service.certificates import api as certificates
 from service.checks import api as checks
 from service.checks import api as checks_write
+from service.error_groups import api as error_groups
 from service.groups import api as groups
 from service.heartbeats import api as heartbeats
 from service.http.auth import require_key
@@ -46,6 +47,7 @@ _ROUTERS: Final = (
     results.router,
     sessions.router,
     statuses.router,
+    error_groups.router,
     triggers.router,
     snippets.router,
     variables.router,

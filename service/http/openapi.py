@@ -102,6 +102,7 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/client-certificates": _CERTIFICATE,
     "POST /v1/private-locations": {"name": "Warehouse", "slugName": "warehouse"},
     "PUT /v1/private-locations/{id}": {"name": "Warehouse", "icon": "location", "proxyUrl": None},
+    "PATCH /v1/error-groups/{id}": {"archivedUntilNextEvent": True},
     "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
 }
 """By method and path, but for checks, whose types have their own; a test sends them."""

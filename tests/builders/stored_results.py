@@ -7,7 +7,7 @@ from typing import Any
 
 from contract.checks import CheckType
 from contract.job import RunSource
-from contract.result import Outcome, Result, Status
+from contract.result import Failure, FailureKind, Outcome, Result, Status
 from contract.wire import encode
 from service.results.model import Cause, Record, ResultType, RunStatus
 from service.results.recording import record
@@ -65,6 +65,12 @@ def a_record(
 def passed(response_time_ms: float = 12.5, **fields: Any) -> Outcome:
     """A good outcome."""
     return Outcome(status=Status.PASSED, response_time_ms=response_time_ms, **fields)
+
+
+def failed(message: str = "Nothing listens on 127.0.0.1:1 (connection refused).") -> Outcome:
+    """A bad outcome."""
+    failure = Failure(kind=FailureKind.CONNECT, message=message)
+    return Outcome(status=Status.FAILED, failure=failure)
 
 
 def _result(check: dict[str, Any], run_id: int, outcome: Outcome) -> Result:

@@ -15,7 +15,7 @@ from service.routers import document
 from tests.builders.certificates import certificate_body
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body
 from tests.builders.examples import BODIES
-from tests.builders.stored_results import passed, store
+from tests.builders.stored_results import failed, passed, store
 from tests.servers.public_api import Answer, ApiUser, PublicApi
 
 BUNDLE = bundle_bytes()
@@ -52,6 +52,7 @@ LISTS: Final = (
     "/v1/check-statuses",
     "/v1/checks",
     "/v1/client-certificates",
+    "/v1/error-groups",
     "/v1/private-locations",
     "/v1/snippets",
     "/v1/variables",
@@ -150,6 +151,13 @@ async def a_trigger(api: PublicApi, name: str) -> Ids:
     return {"checkId": check["id"]}
 
 
+async def an_error_group(api: PublicApi, _name: str) -> Ids:
+    check = await made(api, "/v1/checks/url")
+    await store(api, check, failed())
+    (group,) = (await api.alice.get(f"/v1/error-groups/checks/{check['id']}")).body
+    return {"id": group["id"], "checkId": check["id"]}
+
+
 MAKERS: Final[Mapping[str, Make]] = {
     "accounts": an_account,
     "badges": a_badge,
@@ -160,6 +168,7 @@ MAKERS: Final[Mapping[str, Make]] = {
     "check-statuses": a_result,
     "client-certificates": a_certificate,
     "code-bundles": a_bundle,
+    "error-groups": an_error_group,
     "private-locations": a_location,
     "snippets": a_snippet,
     "triggers": a_trigger,
@@ -237,7 +246,7 @@ async def test_ids_of_alices_in_charlies_bodies_mean_nothing(
 async def test_a_list_holds_nothing_of_another_account(
     api: PublicApi, charlie: ApiUser, path: str
 ) -> None:
-    await made(api, "/v1/checks/url")
+    await an_error_group(api, path)
     await made(api, "/v1/check-groups", {"name": "Shop"})
     await made(api, "/v1/snippets")
     await made(api, "/v1/variables")

@@ -90,6 +90,7 @@ INCIDENT: Final = in_prose(CHECK_TEXT, "Trigger incident object")
 SESSION: Final = table(section("Check session"))
 LOCATION: Final = table(section("Private location"))
 SNIPPET: Final = in_prose(section("Snippet"), "`id`")
+ERROR_GROUP: Final = table(section("Error group"))
 LIMITS: Final = {
     (limit, of): value
     for limit, of, value in re.findall(
@@ -104,6 +105,7 @@ RESOURCES: Final = (
     ("SessionWithResults", SESSION),
     ("LocationWithVersions", LOCATION),
     ("SnippetShown", SNIPPET),
+    ("ErrorGroupShown", ERROR_GROUP),
 )
 FIELDS: Final = [(schema, row) for schema, rows in RESOURCES for row in rows]
 

@@ -1,0 +1,1 @@
+"""Failures of a check that are alike, told once."""
