@@ -188,18 +188,26 @@ _MEMORY_BYTES: Final = 3 << 30
 class _RunPages:
     """What a run's pages showed, as far as its files tell."""
 
-    has_trace: bool = False
-    """Whether a trace was read."""
+    videos: int
+    """How many videos the run has."""
+    traces: int = 0
+    """How many traces were read."""
     showed_known: bool = False
     """Whether a page showed a secret that the run knew, which masks cover."""
     showed_other: bool = False
     """Whether a page showed a secret that no mask knew, or one found only later."""
 
-    def withhold_picture(self, review: ScreenshotReview, *, was_in_sight: bool) -> Withheld | None:
-        """Why a picture is withheld. None: nothing speaks against it."""
+    def withhold_picture(
+        self, review: ScreenshotReview, *, was_in_sight: bool, is_video: bool = False
+    ) -> Withheld | None:
+        """Why a picture is withheld. None: nothing speaks against it.
+
+        With more videos than traces, one may be of pages that no trace shows.
+        """
         if self.showed_other or (self.showed_known and review is not ScreenshotReview.MASKED):
             return _MAY_SHOW
-        if was_in_sight and not self.has_trace and review is ScreenshotReview.UNREVIEWED:
+        is_untold = not self.traces or (is_video and self.videos > self.traces)
+        if was_in_sight and is_untold and review is ScreenshotReview.UNREVIEWED:
             return _NOTHING_TELLS
         return None
 
@@ -212,8 +220,9 @@ class _RunPages:
         """Add what one more file shows."""
         if isinstance(verdict, Withheld):
             return replace(self, showed_other=self.showed_other or verdict.leak is not None)
-        return _RunPages(
-            has_trace=self.has_trace or artifact.kind == "trace",
+        return replace(
+            self,
+            traces=self.traces + (artifact.kind == "trace"),
             showed_known=self.showed_known or verdict.shows_secret,
             showed_other=self.showed_other or verdict.shows_found,
         )
@@ -225,11 +234,13 @@ def main() -> None:
     _confine_process(order.limit_s)
     was_in_sight = len(order.out_of_sight) < len(order.secrets)
     sys.setswitchinterval(TURN_S)
-    pages = _RunPages()
+    pages = _RunPages(videos=sum(file.artifact.kind == "video" for file in order.files))
     for file in order.files:
         verdict: FileVerdict | None = None
         if file.artifact.kind in PICTURES:
-            verdict = pages.withhold_picture(file.review, was_in_sight=was_in_sight)
+            verdict = pages.withhold_picture(
+                file.review, was_in_sight=was_in_sight, is_video=file.artifact.kind == "video"
+            )
         verdict = verdict or clean_and_scan(
             RunFile(Path(file.path), file.artifact),
             order.secrets,

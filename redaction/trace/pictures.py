@@ -2,37 +2,27 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from redaction.compiled import compile_re2
 from redaction.matcher import Span
-from redaction.trace.passwords import (
-    AFTER,
-    HEAD_BYTES,
-    SNAPSHOT,
-    TypedPasswords,
-    call_of,
-    without_texts,
-)
 
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'
+_HEAD_BYTES: Final = 600
 _END_BYTES: Final = 300
 """How many bytes of a line's end are read: console events name their page at the end."""
 _PAGE: Final = re.compile(rb'"pageId":"([^"]+)"')
 _FRAME_OF: Final = re.compile(r"(?:^|/)(page@[0-9a-f]+)-[^/]*$")
+_SNAPSHOT: Final = b'"type":"frame-snapshot"'
 _CONSOLE: Final = b'"type":"console"'
 _INPUT: Final = re.compile(
     rb'"method":"(fill|type|press|keyboard\w+|selectOption|setContent|evaluate\w*|setInputFiles)"'
 )
-_GIVEN: Final = {
-    b"fill": "value",
-    b"type": "text",
-    b"keyboardType": "text",
-    b"keyboardInsertText": "text",
-}
-"""By methods that give a text to a field, the text's parameter."""
+_FILL: Final = b"fill"
+_CALL: Final = re.compile(rb'"callId":"([^"]+)"')
+_AFTER: Final = re.compile(rb'"phase":"after"|"snapshotName":"after@')
 _TIME: Final = re.compile(rb'"(?:startTime|timestamp|time)":([0-9.]+)')
 """The monotonic time of an event in ms; one clock for all events of a process."""
 _ANY_PAGE: Final = b"*"
@@ -41,14 +31,21 @@ _ALWAYS: Final = 0.0
 """Stands for a page that showed a secret at an unknown time."""
 _ATTACHED: Final = b'"attachments":['
 _SCREENCAST: Final = b'"type":"screencast-frame"'
+_SCREENSHOT: Final = b'"type":"screenshot"'
+"""A page before or after a call, which newer versions of Playwright take if they are asked to."""
+_SCREENSHOTS: Final = re.compile(r"(?:^|/)screenshots/[^/]+$")
+_PICTURES: Final = (_SCREENCAST, _SCREENSHOT, _ATTACHED)
+"""What blocks have that name pictures."""
 _OF_PICTURE: Final = re.compile(rb'"contentType":"(?:image|video)/')
 _WHERE: Final = re.compile(rb'"(?:file|sha1|path)":"([^"]+)"')
 _ATTACHMENTS: Final = compile_re2(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
 _ATTACHMENT: Final = compile_re2(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
+_VALUES: Final = frozenset({"__playwright_value_", "value"})
+"""Attributes in which a snapshot has the value of a field."""
 
 
 class _Fill(NamedTuple):
-    """A text with a secret that one call of a script filled or typed into a field."""
+    """A text with a secret that a script filled into a field."""
 
     page: bytes
     since_ms: float
@@ -60,13 +57,9 @@ class TracePictures:
 
     A page that shows what a script filled in shows it from then on; one that shows any other secret
     may have shown it at any time. A password field shows dots instead of its value.
-
-    Args:
-        typed: secrets that the run typed letter by letter.
     """
 
-    def __init__(self, typed: Iterable[str] = ()) -> None:
-        self._typed = TypedPasswords(typed)
+    def __init__(self) -> None:
         self._shown: dict[bytes, float] = {}
         """Since when each page may show a secret, in ms."""
         self._fills: dict[bytes, _Fill] = {}
@@ -81,19 +74,14 @@ class TracePictures:
     @property
     def shows_secret(self) -> bool:
         """Whether any page showed a secret."""
-        return (
-            self._typed.may_be_readable
-            or bool(self._shown)
-            or not self._fills.keys() <= self._into_password_fields
-        )
+        return bool(self._shown) or not self._fills.keys() <= self._into_password_fields
 
     def mark_all(self) -> None:
         """Mark every page, when it is not known which one showed a secret."""
         self._shown[_ANY_PAGE] = _ALWAYS
 
     def collect(self, block: bytes) -> None:
-        """Collect pictures that the test attached, the times of frames, and what was typed."""
-        self._typed.collect(block)
+        """Collect pictures that the test attached, and the times of frames."""
         if _ATTACHED in block:
             self._attached.update(_attached_pictures(block))
         if _SCREENCAST in block:
@@ -115,8 +103,8 @@ class TracePictures:
         for line in lines:
             if self._shown.get(_ANY_PAGE) == _ALWAYS:
                 return
-            head = line[:HEAD_BYTES]
-            method, is_snapshot = _INPUT.search(head), SNAPSHOT in head
+            head = line[:_HEAD_BYTES]
+            method, is_snapshot = _INPUT.search(head), _SNAPSHOT in head
             if method is None and not is_snapshot and _CONSOLE not in head:
                 continue
             if not is_sure and not has_secret(line):
@@ -131,11 +119,12 @@ class TracePictures:
         frame = _FRAME_OF.search(name)
         if frame is not None:
             return self._shows(frame[1].encode(), self._frames.get(_base_name(name)))
-        return self.shows_secret and (name in self._attached or _base_name(name) in self._attached)
+        is_attached = name in self._attached or _base_name(name) in self._attached
+        return self.shows_secret and (is_attached or _SCREENSHOTS.search(name) is not None)
 
     def remove_events(self, block: bytes) -> tuple[bytes, int]:
         """Remove the events of removed pictures; the block and how many changed."""
-        if not self.shows_secret or (_SCREENCAST not in block and _ATTACHED not in block):
+        if not self.shows_secret or not any(one in block for one in _PICTURES):
             return block, 0
         lines, kept, changed = block.split(b"\n"), [], 0
         for line in lines:
@@ -146,8 +135,8 @@ class TracePictures:
         return (b"\n".join(kept), count) if count else (block, 0)
 
     def _note_input(self, line: bytes, head: bytes, method: bytes) -> None:
-        page, call, since_ms = _page_of(line, head), call_of(head), _time_of(head)
-        value = _given_value(line, _GIVEN[method]) if method in _GIVEN else None
+        page, call, since_ms = _page_of(line, head), _call_of(head), _time_of(head)
+        value = _filled_value(line) if method == _FILL else None
         if call is None or value is None:
             self._mark(page, since_ms)
             return
@@ -160,13 +149,13 @@ class TracePictures:
         self, line: bytes, head: bytes, has_secret: Callable[[bytes], bool], *, is_snapshot: bool
     ) -> None:
         """A page shows a secret, if only as dots."""
-        page, call = _page_of(line, head), call_of(head)
+        page, call = _page_of(line, head), _call_of(head)
         fill = None if call is None else self._fills.get(call)
-        is_after = AFTER.search(head) is not None
+        is_after = _AFTER.search(head) is not None
         if call is not None and fill is not None:
             # Newer traces do not name the page of the call itself.
             fill = self._fills[call] = fill._replace(page=page)
-        rest, passwords = without_texts(line, ()) if is_snapshot else (line, [])
+        rest, passwords = _without_texts(line, ()) if is_snapshot else (line, [])
         if not has_secret(rest):
             if call is not None and fill is not None and is_after and fill.value in passwords:
                 self._into_password_fields.add(call)
@@ -176,7 +165,7 @@ class TracePictures:
             for of_call, one in self._fills.items()
             if one.page == page and (is_after or of_call != call) and one.since_ms <= _time_in(line)
         ]
-        rest, _ = without_texts(line, [one.value for one in given])
+        rest, _ = _without_texts(line, [one.value for one in given])
         is_explained = is_snapshot and given and not has_secret(rest)
         self._mark(page, min(one.since_ms for one in given) if is_explained else _ALWAYS)
 
@@ -185,7 +174,7 @@ class TracePictures:
 
     def _is_of_dropped(self, line: bytes) -> bool:
         if not _is_frame(line):
-            return False
+            return _SCREENSHOT in line[:_HEAD_BYTES]
         page, time = _PAGE.search(line), _TIME.search(line)
         return self._shows(
             b"" if page is None else page[1], None if time is None else float(time[1])
@@ -193,8 +182,6 @@ class TracePictures:
 
     def _shows(self, page: bytes, time_ms: float | None) -> bool:
         """Whether a page may show a secret at a time. None: it is not known when."""
-        if self._typed.may_be_readable:
-            return True
         since = [self._shown[one] for one in (page, _ANY_PAGE) if one in self._shown]
         since += [
             fill.since_ms
@@ -244,11 +231,16 @@ def _without_pictures(listed: re.Match[bytes]) -> bytes:
 
 
 def _is_frame(line: bytes) -> bool:
-    return _SCREENCAST in line[:HEAD_BYTES]
+    return _SCREENCAST in line[:_HEAD_BYTES]
 
 
 def _base_name(name: str) -> str:
     return name.rpartition("/")[2]
+
+
+def _call_of(head: bytes) -> bytes | None:
+    found = _CALL.search(head)
+    return None if found is None else found[1]
 
 
 def _time_of(head: bytes) -> float:
@@ -263,10 +255,48 @@ def _time_in(snapshot: bytes) -> float:
     return float(found[0]) if found else _ALWAYS
 
 
-def _given_value(line: bytes, parameter: str) -> str | None:
-    """What a call gave to a field. None: the event does not say it."""
+def _filled_value(line: bytes) -> str | None:
+    """What a call filled in. None: the event does not say it."""
     try:
-        value = msgspec.json.decode(line)["params"][parameter]
+        value = msgspec.json.decode(line)["params"]["value"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
         return None
     return value if isinstance(value, str) and value else None
+
+
+def _without_texts(line: bytes, texts: Iterable[str]) -> tuple[bytes, list[str]]:
+    """A snapshot without the values of its password fields, which come too, and without texts.
+
+    Only a text or value that is the same as a whole goes: another secret may contain it.
+    A snapshot that cannot be read stays as it is.
+    """
+    try:
+        event = msgspec.json.decode(line)
+        passwords: list[str] = []
+        event["snapshot"]["html"] = _strip(event["snapshot"]["html"], [*texts], passwords)
+        return msgspec.json.encode(event), passwords
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError, ValueError):
+        return line, []
+
+
+def _strip(node: Any, texts: list[str], passwords: list[str]) -> Any:
+    """A copy of a node, which is a text, or an element as [name, attributes, child, …]."""
+    if isinstance(node, str):
+        return "" if node in texts else node
+    if isinstance(node, dict):
+        return {name: _strip(value, texts, passwords) for name, value in node.items()}
+    if not isinstance(node, list):
+        return node
+    match node:
+        case [str(name), dict(attributes), *children] if _is_password_field(name, attributes):
+            found = {value: attributes[value] for value in _VALUES & attributes.keys()}
+            passwords += [value for value in found.values() if isinstance(value, str)]
+            node = [name, {k: v for k, v in attributes.items() if k not in found}, *children]
+        case _:
+            pass
+    return [_strip(child, texts, passwords) for child in node]
+
+
+def _is_password_field(name: str, attributes: dict[str, Any]) -> bool:
+    kind = attributes.get("type")
+    return name.upper() == "INPUT" and isinstance(kind, str) and kind.lower() == "password"

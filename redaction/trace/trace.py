@@ -72,7 +72,7 @@ class Trace:
         self, header_names: Iterable[str], secrets: tuple[str, ...], *, typed: tuple[str, ...] = ()
     ) -> None:
         self.headers = HeaderRedactor(header_names)
-        self.pictures = TracePictures(typed)
+        self.pictures = TracePictures()
         self._found = TracePictures()
         """Pages that showed header values, or secrets that no script was given."""
         self._found_search: Search | None = None
@@ -125,6 +125,7 @@ class Trace:
                 self.headers.collect(block)
         events.typed_secrets = reader.found
         self._note_typed(reader.found)
+        self._mark_all_if_cut(events)
 
     def read_again(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
         """Search an event file again, for more secrets."""
@@ -132,6 +133,8 @@ class Trace:
         events.reset()
         for block, matches in map_ahead(search.find_in_block, blocks):
             self._record(block, matches, events, search, shows_pages=name.endswith(PAGES))
+        if name.endswith(PAGES):
+            self._mark_all_if_cut(events)
 
     def needs_cleaning(self, name: str) -> bool:
         """Whether an event file must be rewritten."""
@@ -183,6 +186,13 @@ class Trace:
             if shows_pages:
                 self._mark_split_pages(block, search)
 
+    def _mark_all_if_cut(self, events: _Events) -> None:
+        """Mark every page if an event is longer than a block: it was not read as a whole."""
+        if not events.is_aligned and self._secrets:
+            self.pictures.mark_all()
+        if not events.is_aligned and self._found_search is not None:
+            self._found.mark_all()
+
     def _mark_pages(self, block: bytes, spans: list[Span] | None, search: Search) -> None:
         lines = block.split(b"\n") if spans is None else list(lines_with(spans, block))
         finder = partial(_has_secret, search=search)
@@ -210,12 +220,9 @@ class Trace:
         grown = self._grown | self._typed | typed_secrets.secrets
         if grown != self._grown:
             self._grown, self._prefix_forms = grown, TypedPrefixes(grown)
-        # Single fields show the letters; what the run did not report may be on any page.
-        if typed_secrets.boxes or not all(map(self._is_reported, typed_secrets.secrets)):
+        if grown or typed_secrets.boxes:
+            # No event tells which page the keys went to, and no snapshot what it showed meanwhile.
             self.pictures.mark_all()
-
-    def _is_reported(self, beginning: str) -> bool:
-        return any(secret.startswith(beginning) for secret in self._typed)
 
     def edits(self, name: str, own: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
         """All edits of an event file; `own` are applied at their place among them."""

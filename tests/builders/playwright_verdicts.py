@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -77,7 +78,7 @@ async def run_here(script: Script, ctx: RunContext, runtime_id: str) -> tuple[Ve
     outcome = judge(spec, await runner.observe(spec, ctx))  # type: ignore[arg-type]
     seen = outcome.evidence
     errors = seen.errors if isinstance(seen, ScriptEvidence) else ()
-    told = tuple((_first_line(one.message), one.where) for one in errors)
+    told = _once((_first_line(one.message), one.where) for one in errors)
     return Verdict(outcome.failure is not None, told), outcome
 
 
@@ -136,9 +137,16 @@ def _read_verdict(script: Script, report: Mapping[str, Any], place: Path) -> Ver
     bad = [test for test in tests if test["status"] == "unexpected"]
     inside = [error for test in bad for result in test["results"] for error in result["errors"]]
     outside = [one for one in report["errors"] if not files or _is_in(script, one)]
-    errors = (_tell(one, place) for one in inside + outside)
-    # The rejection of a call and its later `await` may be reported as the same error twice.
-    return Verdict(bool(bad or outside), tuple(dict.fromkeys(errors)))
+    return Verdict(bool(bad or outside), _once(_tell(one, place) for one in inside + outside))
+
+
+def _once(errors: Iterable[tuple[str, str | None]]) -> tuple[tuple[str, str | None], ...]:
+    """Count an error that is repeated once.
+
+    Whether the rejection of a call that ends before its `await` is reported too depends on the
+    moment, here and there.
+    """
+    return tuple(one for one, _ in groupby(errors))
 
 
 def _tell(error: Mapping[str, Any], folder: Path) -> tuple[str, str | None]:

@@ -208,6 +208,20 @@ async def test_a_picture_leaves_by_what_is_known_of_its_page(
     assert said[: len(of_pictures)] == list(of_pictures.values())
 
 
+@pytest.mark.parametrize(("videos", "traces", "leave"), [(1, 1, True), (2, 2, True), (2, 1, False)])
+async def test_videos_leave_unless_there_are_more_of_them_than_traces(
+    tmp_path: Path, videos: int, traces: int, *, leave: bool
+) -> None:
+    """A test that passes may keep its video without a trace."""
+    film = b"\x1aE\xdf\xa3film"
+    quiet = a_zip({"0-trace.trace": TRACE["quiet"]})
+    files = [a_file(tmp_path, film, f"{at}.webm", "video") for at in range(videos)]
+    files += [a_file(tmp_path, quiet, f"trace{at}.zip", "trace") for at in range(traces)]
+    verdicts = await clean_in_child(files, (SECRET,))
+    because = [one.because if isinstance(one, Withheld) else None for one in verdicts]
+    assert because[:videos] == [None if leave else NOBODY_KNOWS] * videos
+
+
 @pytest.mark.parametrize("secrets", [(), (SECRET,)])
 async def test_pictures_of_runs_that_got_to_see_no_secret_leave_without_a_trace(
     tmp_path: Path, secrets: tuple[str, ...]

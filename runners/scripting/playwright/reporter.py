@@ -413,17 +413,11 @@ class ReporterEvents:
             case RequestFact():
                 self._put(self.requests, fact.index, fact, "requests")
             case ErrorFact():
-                self._add_error(self._translate_paths(fact))
+                self._add(self._errors, self._translate_paths(fact), "errors")
             case LogFact():
                 self._add(self.log, fact, "log")
             case LevelFact():
                 self._add(self.levels, fact, "log")
-
-    def _add_error(self, fact: ErrorFact) -> None:
-        """Add an error, unless its test has it: a call that is awaited late reports it twice."""
-        same = msgspec.structs.replace
-        if fact.soft or not any(same(one, at=fact.at) == fact for one in self._errors):
-            self._add(self._errors, fact, "errors")
 
     def _translate_paths(self, fact: ErrorFact) -> ErrorFact:
         if self.paths is None:
