@@ -11,8 +11,11 @@ from contract.wire import decode
 from service.checks import actions as checks
 from service.db.ids import new_id
 from service.heartbeats import store
-from service.heartbeats.model import Event, PingState, judge_ping
+from service.heartbeats.model import Event, PingState, TimerState, judge_ping
+from service.heartbeats.rules import Terms, disproved, judge_timer, rejudge
 from service.http.errors import NotFoundError
+from service.results import actions as results
+from service.scheduling import actions as scheduling
 
 _KEPT_MS: Final = 30 * 86_400_000
 _MOST_TEXT: Final = 1_000
@@ -30,6 +33,9 @@ class ReceivedPing:
     method: str
     source: str
     user_agent: str
+
+
+_NOBODY: Final = ReceivedPing(ping_id=None, token="", age_s=0, method="", source="", user_agent="")
 
 
 def watch(connection: Connection, check_id: str, token: str) -> None:
@@ -60,8 +66,22 @@ def mark_failing(connection: Connection, check_id: str, *, now_ms: int) -> None:
     """No ping came in time: one event per silence."""
     if store.find_newest_state(connection, check_id) == PingState.FAILING:
         return
-    nobody = ReceivedPing(ping_id=None, token="", age_s=0, method="", source="", user_agent="")
-    _add_event(connection, check_id, PingState.FAILING, nobody, received_ms=now_ms)
+    _add_event(connection, check_id, PingState.FAILING, _NOBODY, received_ms=now_ms)
+
+
+def judge_now(connection: Connection, check_id: str, *, now_ms: int) -> TimerState:
+    """How a heartbeat stands."""
+    last_ms = store.find_last_ping_ms(connection, check_id)
+    checked = checks.find_terms(connection, check_id)
+    if last_ms is None or checked is None:
+        return TimerState.NEVER_PINGED
+    is_failing = store.find_newest_state(connection, check_id) == PingState.FAILING
+    return judge_timer(max(0, now_ms - last_ms), _read_terms(checked.spec), is_failing=is_failing)
+
+
+def count_corrected(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
+    """How many failed results of a window were disproved by pings that were relayed later."""
+    return len(store.list_corrected(connection, check_id, window=window))
 
 
 def find_event(connection: Connection, check_id: str, event_id: str) -> Event:
@@ -86,15 +106,55 @@ def _take(connection: Connection, ping: ReceivedPing, now_ms: int) -> bool:
     if terms is None or not terms.activated or _is_known(connection, ping):
         return True
     received_ms = now_ms - round(ping.age_s * 1000)
-    _add_event(
-        connection,
-        watched.check_id,
-        _judge(connection, watched, terms.spec, received_ms),
-        ping,
-        received_ms=received_ms,
-    )
+    state = _judge(connection, watched, terms.spec, received_ms)
+    event_id = _add_event(connection, watched.check_id, state, ping, received_ms=received_ms)
     _move_timer(connection, watched, received_ms)
+    if watched.timer_started_ms is None:
+        # It had no runs so far, and its next one may be due tomorrow.
+        scheduling.run_now(connection, watched.check_id, now_ms=now_ms)
+    if ping.age_s:
+        late = store.EventTime(event_id, received_ms)
+        _correct(connection, watched.check_id, late, _read_terms(terms.spec), now_ms=now_ms)
     return True
+
+
+def _correct(
+    connection: Connection, check_id: str, late: store.EventTime, terms: Terms, *, now_ms: int
+) -> None:
+    """Make the record around a ping that was relayed what it would be had it come at once."""
+    before, after = store.find_neighbours(connection, check_id, late)
+    end_ms = after.at_ms if after else now_ms + 1
+    window = (before.at_ms if before else late.at_ms, end_ms)
+    marks = store.list_marks(connection, check_id, window=window)
+    failures = results.list_failures(connection, check_id, window=window)
+    if after is None and not marks and not failures:
+        return
+    pings = [one for one in (before, late, after) if one is not None]
+    judged = rejudge(
+        [one.at_ms for one in pings],
+        marks=[one.at_ms for one in marks],
+        failures=tuple(failures.values()),
+        terms=terms,
+        # What follows the next ping stays as it is.
+        now_ms=end_ms if after else now_ms,
+    )
+    if before is None:
+        store.set_state(connection, late.id, PingState.RECEIVED)
+    for one, state in zip(pings[1:], judged.states, strict=True):
+        store.set_state(connection, one.id, state)
+    for mark in marks:
+        if mark.at_ms not in judged.kept_marks:
+            store.drop_event(connection, mark.id)
+    for at_ms in judged.new_marks:
+        _add_event(connection, check_id, PingState.FAILING, _NOBODY, received_ms=at_ms)
+    wrong = disproved(failures, ping_ms=late.at_ms, terms=terms)
+    for result_id in wrong.keys() - store.list_corrected(connection, check_id, window=window):
+        store.add_correction(connection, check_id, result_id, wrong[result_id])
+
+
+def _read_terms(spec_json: bytes) -> Terms:
+    spec = decode(spec_json, HeartbeatSpec)
+    return Terms(period_ms=round(spec.period_s * 1000), grace_ms=round(spec.grace_s * 1000))
 
 
 def _is_known(connection: Connection, ping: ReceivedPing) -> bool:
@@ -132,11 +192,13 @@ def _add_event(
     ping: ReceivedPing,
     *,
     received_ms: int,
-) -> None:
+) -> str:
+    """Record an event; its id."""
+    event_id = ping.ping_id or new_id(received_ms)
     store.add_event(
         connection,
         {
-            "id": ping.ping_id or new_id(received_ms),
+            "id": event_id,
             "check_id": check_id,
             "received_ms": received_ms,
             "state": state.value,
@@ -146,3 +208,4 @@ def _add_event(
         },
         keep_after_ms=received_ms - _KEPT_MS,
     )
+    return event_id

@@ -16,7 +16,7 @@ from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats import actions, store
 from service.heartbeats.actions import ReceivedPing, is_watched, take_pings
-from service.heartbeats.model import Event, PingState
+from service.heartbeats.model import Event, PingState, TimerState
 from service.http.auth import CallerDep, refuse_early
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import NotFoundError
@@ -124,6 +124,9 @@ class StatsShown(ResponseModel):
 class EventsShown(ResponseModel):
     """The events of a heartbeat."""
 
+    state: TimerState
+    """How the heartbeat stands now. NEVER_PINGED: it waits for a first ping, and neither passes nor
+    fails."""
     events: list[EventShown]
     """The newest first."""
     stats: StatsShown
@@ -136,7 +139,8 @@ class AvailabilityShown(ResponseModel):
     start_time: Moment
     end_time: Moment
     availability: float | None
-    """Percentage of its runs that passed. Null: there were no runs."""
+    """Percentage of its runs that passed; a failed one that a ping disproves which was relayed
+    later counts as passed. Null: there were no runs."""
 
 
 def render_event(event: Event) -> EventShown:
@@ -219,7 +223,11 @@ async def list_heartbeat_events(
             last24_hours=_read_period(connection, reading.check_id, now_ms, _DAY_MS),
             last7_days=_read_period(connection, reading.check_id, now_ms, 7 * _DAY_MS),
         )
-        return EventsShown(events=[render_event(one) for one in found], stats=stats)
+        return EventsShown(
+            state=actions.judge_now(connection, reading.check_id, now_ms=now_ms),
+            events=[render_event(one) for one in found],
+            stats=stats,
+        )
 
     found = await reading.backend.database.read(query)
     return json([found.model_dump(mode="json")])
@@ -245,7 +253,9 @@ async def read_heartbeat_availability(reading: ReadingDep, window: WindowDep) ->
     def query(connection: Connection) -> AvailabilityShown:
         now_ms = reading.now_ms(connection)
         from_ms, to_ms = window.closed(from_ms=now_ms - _DAY_MS, now_ms=now_ms)
-        good, looks = results.passes(connection, reading.check_id, window=(from_ms, to_ms))
+        window_ms = (from_ms, to_ms)
+        passed, looks = results.passes(connection, reading.check_id, window=window_ms)
+        good = passed + actions.count_corrected(connection, reading.check_id, window=window_ms)
         return AvailabilityShown(
             check_id=reading.check_id,
             start_time=moment(from_ms),

@@ -17,6 +17,19 @@ class PingState(StrEnum):
     """No ping: the check was found failing."""
 
 
+class TimerState(StrEnum):
+    """How a heartbeat stands now."""
+
+    NEVER_PINGED = "NEVER_PINGED"
+    """No ping since it was created or activated; it neither passes nor fails, and has no runs."""
+    RECEIVED = "RECEIVED"
+    """No ping is due."""
+    GRACE = "GRACE"
+    LATE = "LATE"
+    """After the grace, but before anybody noticed."""
+    FAILING = "FAILING"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """A ping, or a missing ping."""

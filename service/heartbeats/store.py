@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
-from service.db.tables.checks import heartbeat, ping
+from service.db.tables.checks import heartbeat, heartbeat_correction, ping
 from service.heartbeats.model import Event, PingState
 
 _WATCHED: Final = select(
@@ -28,6 +28,43 @@ _NEWEST: Final = (
     .order_by(ping.c.received_ms.desc(), ping.c.id.desc())
     .limit(1)
 )
+_TIMER: Final = select(heartbeat.c.last_ping_ms).where(heartbeat.c.check_id == bindparam("check"))
+_PINGS: Final = ping.c.state != PingState.FAILING.value
+# Since the timer was reset last: what came before has nothing to do with what comes after.
+_NEIGHBOUR: Final = (
+    select(ping.c.id, ping.c.received_ms)
+    .join(heartbeat, heartbeat.c.check_id == ping.c.check_id)
+    .where(
+        ping.c.check_id == bindparam("check"),
+        _PINGS,
+        ping.c.id != bindparam("but"),
+        ping.c.received_ms >= heartbeat.c.timer_started_ms,
+    )
+)
+_BEFORE: Final = (
+    _NEIGHBOUR.where(ping.c.received_ms <= bindparam("at_ms"))
+    .order_by(ping.c.received_ms.desc())
+    .limit(1)
+)
+_AFTER: Final = (
+    _NEIGHBOUR.where(ping.c.received_ms > bindparam("at_ms")).order_by(ping.c.received_ms).limit(1)
+)
+_MARKS: Final = select(ping.c.id, ping.c.received_ms).where(
+    ping.c.check_id == bindparam("check"),
+    ~_PINGS,
+    ping.c.received_ms >= bindparam("from_ms"),
+    ping.c.received_ms < bindparam("to_ms"),
+)
+_SET_STATE: Final = (
+    update(ping).where(ping.c.id == bindparam("event_id")).values(state=bindparam("new_state"))
+)
+_DROP: Final = delete(ping).where(ping.c.id == bindparam("event_id"))
+_CORRECTED: Final = select(heartbeat_correction.c.result_id).where(
+    heartbeat_correction.c.check_id == bindparam("check"),
+    heartbeat_correction.c.result_ms >= bindparam("from_ms"),
+    heartbeat_correction.c.result_ms < bindparam("to_ms"),
+)
+_CORRECT: Final = insert(heartbeat_correction)
 _KNOWN: Final = select(ping.c.id).where(ping.c.id == bindparam("ping_id"))
 _ADD_EVENT: Final = insert(ping)
 _FORGET: Final = delete(ping).where(
@@ -52,6 +89,13 @@ _EVENT: Final = select(ping).where(
 _COUNTS: Final = (
     select(ping.c.state, func.count().label("number")).where(_OF_WINDOW).group_by(ping.c.state)
 )
+
+
+class EventTime(NamedTuple):
+    """When an event was."""
+
+    id: str
+    at_ms: int
 
 
 class Watched(NamedTuple):
@@ -92,6 +136,56 @@ def set_timer(
     """Move the timer. None, twice: it waits for a first ping."""
     values = {"check": check_id, "last_ms": last_ms, "started_ms": started_ms}
     connection.execute(_SET_TIMER, values)
+
+
+def find_last_ping_ms(connection: Connection, check_id: str) -> int | None:
+    """When the newest ping came. None: none did since the timer was reset."""
+    at_ms: int | None = connection.execute(_TIMER, {"check": check_id}).scalar_one_or_none()
+    return at_ms
+
+
+def find_neighbours(
+    connection: Connection, check_id: str, event: EventTime
+) -> tuple[EventTime | None, EventTime | None]:
+    """The pings before and after one. None: there is none."""
+    values = {"check": check_id, "but": event.id, "at_ms": event.at_ms}
+    before, after = (connection.execute(one, values).first() for one in (_BEFORE, _AFTER))
+    return (
+        EventTime._make(before) if before else None,
+        EventTime._make(after) if after else None,
+    )
+
+
+def list_marks(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> tuple[EventTime, ...]:
+    """The FAILING events of a window."""
+    values = {"check": check_id, "from_ms": window[0], "to_ms": window[1]}
+    return tuple(map(EventTime._make, connection.execute(_MARKS, values)))
+
+
+def set_state(connection: Connection, event_id: str, state: PingState) -> None:
+    """Correct the state of an event."""
+    connection.execute(_SET_STATE, {"event_id": event_id, "new_state": state.value})
+
+
+def drop_event(connection: Connection, event_id: str) -> None:
+    """Forget an event that was none."""
+    connection.execute(_DROP, {"event_id": event_id})
+
+
+def list_corrected(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> frozenset[str]:
+    """The failed results of a window that pings have disproved."""
+    values = {"check": check_id, "from_ms": window[0], "to_ms": window[1]}
+    return frozenset(connection.execute(_CORRECTED, values).scalars())
+
+
+def add_correction(connection: Connection, check_id: str, result_id: str, result_ms: int) -> None:
+    """Note that a failed result was disproved."""
+    row = {"check_id": check_id, "result_id": result_id, "result_ms": result_ms}
+    connection.execute(_CORRECT, row)
 
 
 def find_newest_state(connection: Connection, check_id: str) -> str | None:

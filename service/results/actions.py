@@ -32,6 +32,13 @@ def passes(connection: Connection, check_id: str, *, window: tuple[int, int]) ->
     return looks - bad, looks
 
 
+def list_failures(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> Mapping[str, int]:
+    """When the final results of a window that failed began, by id; the window as above."""
+    return store.list_failures(connection, check_id, window=window)
+
+
 def extremes(
     connection: Connection, check_ids: Sequence[str], *, from_ms: int
 ) -> Mapping[str, Extremes]:

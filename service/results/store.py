@@ -107,6 +107,13 @@ _COUNTS: Final = (
     )
     .group_by(result.c.status)
 )
+_FAILED: Final = select(result.c.id, result.c.ts).where(
+    result.c.check_id == bindparam("check_id"),
+    result.c.ts >= bindparam("from_ms"),
+    result.c.ts < bindparam("to_ms"),
+    result.c.result_type == _IS_FINAL,
+    result.c.status.in_(_FAILURES),
+)
 _EXTREMES: Final = (
     select(
         result.c.check_id,
@@ -203,6 +210,14 @@ def counts(
     """How many final results of each status a window has."""
     asked = {"check_id": check_id, "from_ms": window[0], "to_ms": window[1]}
     return {RunStatus(status): number for status, number in connection.execute(_COUNTS, asked)}
+
+
+def list_failures(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> dict[str, int]:
+    """When the final results of a window that failed began, by id."""
+    asked = {"check_id": check_id, "from_ms": window[0], "to_ms": window[1]}
+    return {row.id: row.ts for row in connection.execute(_FAILED, asked)}
 
 
 def extremes(

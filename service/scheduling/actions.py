@@ -1,4 +1,4 @@
-"""What the checks' feature asks of scheduling; each is part of the caller's transaction."""
+"""What other features ask of scheduling; each is part of the caller's transaction."""
 
 from sqlalchemy import Connection
 
@@ -26,3 +26,10 @@ def plan(connection: Connection, check_id: str, *, now_ms: int) -> None:
         store.put(connection, check_id, when, next_run_ms=now_ms)
     elif before != when:
         store.put(connection, check_id, when, next_run_ms=next_due_ms(when, after_ms=now_ms))
+
+
+def run_now(connection: Connection, check_id: str, *, now_ms: int) -> None:
+    """Make a run of a check due now, unless it is not scheduled; it goes on by its phase."""
+    when = store.rhythm_of(connection, check_id)
+    if when is not None:
+        store.put(connection, check_id, when, next_run_ms=now_ms)

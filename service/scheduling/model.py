@@ -44,3 +44,5 @@ class DueCheck(NamedTuple):
     phase_ms: int
     next_run_ms: int
     turn: int
+    waits_for_ping: int
+    """Not 0: a heartbeat that was never pinged, which nobody need look at."""

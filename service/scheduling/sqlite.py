@@ -1,7 +1,7 @@
 """The tick's statements on SQLite, by the driver: the queue's other hot path.
 
-They read `check_` and `check_location` beside `schedule`: a tick that asked the checks' feature for
-each of its 200 checks would hold the writer for five times as long.
+They read `check_`, `check_location` and `heartbeat` beside `schedule`: a tick that asked these
+features for each of its 200 checks would hold the writer for five times as long.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,9 @@ from service.db.sqlite_group import driver
 from service.scheduling.model import DueCheck
 
 _DUE: Final = """
-SELECT s.check_id, c.type, c.lane, c.run_parallel, s.period_ms, s.phase_ms, s.next_run_ms, s.turn
+SELECT s.check_id, c.type, c.lane, c.run_parallel, s.period_ms, s.phase_ms, s.next_run_ms, s.turn,
+  c.type = 'HEARTBEAT' AND EXISTS (
+    SELECT 1 FROM heartbeat h WHERE h.check_id = c.id AND h.timer_started_ms IS NULL)
 FROM schedule s JOIN check_ c ON c.id = s.check_id
 WHERE s.next_run_ms <= ? ORDER BY s.next_run_ms LIMIT ?
 """

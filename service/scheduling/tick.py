@@ -69,6 +69,9 @@ class _Planned(NamedTuple):
 
 def _plan(check: DueCheck, where: list[str], *, now_ms: int) -> _Planned:
     when = Rhythm(check.period_ms, check.phase_ms)
+    if check.waits_for_ping:
+        next_ms = next_after_run_ms(when, planned_ms=check.next_run_ms, now_ms=now_ms)
+        return _Planned((), (), (next_ms, check.turn, check.check_id))
     newest_ms = run_due_ms(when, planned_ms=check.next_run_ms, now_ms=now_ms)
     missed: list[MissedRun] = []
     turn = check.turn

@@ -140,3 +140,13 @@ ping: Final = Table(
     Column("user_agent", String, nullable=False),
     Index(None, "check_id", "received_ms"),
 )
+
+heartbeat_correction: Final = Table(
+    # A failed result that a ping disproves which was relayed after it.
+    "heartbeat_correction",
+    declared,
+    Column("result_id", String, primary_key=True),
+    Column("check_id", ForeignKey(check_.c.id, ondelete="CASCADE"), nullable=False),
+    Column("result_ms", BigInteger, nullable=False),  # start of its run
+    Index(None, "check_id", "result_ms"),
+)

@@ -5,6 +5,7 @@ from sqlalchemy import insert
 
 from contract.result import Failure, FailureKind, Outcome, Status
 from service.db.tables.checks import ping
+from service.heartbeats.actions import ReceivedPing, take_pings
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import passed, store
 from tests.servers.public_api import ApiUser, PublicApi
@@ -130,3 +131,38 @@ async def test_only_a_heartbeat_has_events(alice: ApiUser) -> None:
     beat = await a_heartbeat(alice)
     missing = await alice.get(f"/v1/checks/heartbeats/{beat['id']}/events/nope")
     assert missing.status == 404
+
+
+async def test_a_heartbeat_that_was_never_pinged_says_so(api: PublicApi, alice: ApiUser) -> None:
+    check = await a_heartbeat(alice)
+    assert (await events(alice, check))["state"] == "NEVER_PINGED"
+    await ping_late(api, check, age_s=0)
+    assert (await events(alice, check))["state"] == "RECEIVED"
+
+
+async def test_a_ping_that_was_cut_off_corrects_events_and_availability(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    check = await a_heartbeat(alice)
+    path = f"/v1/checks/heartbeats/{check['id']}/availability"
+    now_ms = await api.database.read(api.backend.clock.now_ms)
+    await store(api, check, OVERDUE, started_ms=now_ms - HOUR_MS)
+    await store(api, check, passed(), started_ms=now_ms)
+    assert (await alice.get(path)).body["availability"] == 50
+    await ping_late(api, check, age_s=3_610)
+    assert (await alice.get(path)).body["availability"] == 100
+    ratio = (await events(alice, check))["stats"]["last24Hours"]["successRatio"]
+    assert ratio["currentPeriod"] == 100
+
+
+async def ping_late(api: PublicApi, check: dict[str, Any], *, age_s: float) -> None:
+    """A ping that was received some time ago."""
+    one = ReceivedPing(
+        ping_id=None,
+        token=check["heartbeat"]["pingToken"],
+        age_s=age_s,
+        method="GET",
+        source="",
+        user_agent="curl/8",
+    )
+    await api.database.write(lambda c: take_pings(c, [one], now_ms=api.backend.clock.now_ms(c)))

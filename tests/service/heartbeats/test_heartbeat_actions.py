@@ -5,8 +5,16 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
 from contract.result import Failure, FailureKind, Status
-from service.db.tables.checks import check_, heartbeat, ping
-from service.heartbeats.actions import ReceivedPing, reset_timer, take_pings, watch
+from service.db.tables.checks import check_, heartbeat, heartbeat_correction, ping
+from service.heartbeats.actions import (
+    ReceivedPing,
+    count_corrected,
+    judge_now,
+    reset_timer,
+    take_pings,
+    watch,
+)
+from service.heartbeats.model import TimerState
 from tests.builders.world import World, a_result, an_outcome
 
 
@@ -130,3 +138,96 @@ async def test_two_checks_cannot_share_a_token(world: World) -> None:
     other = await world.check()
     with pytest.raises(IntegrityError):
         await world.change(lambda c, _now: watch(c, other, "nightly"))
+
+
+async def corrected(world: World, check_id: str) -> int:
+    window = (0, world.time.now + 1)
+    return await world.database.read(lambda c: count_corrected(c, check_id, window=window))
+
+
+async def test_a_ping_that_was_cut_off_takes_back_the_failure_that_it_disproves(
+    world: World,
+) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    world.time.pass_s(100)
+    await fail(world, check_id, "claim-1")
+    world.time.pass_s(10)
+    await take(world, a_ping(ping_id="cut-off", age_s=50))
+    assert await states(world) == ["RECEIVED", "RECEIVED"]
+    assert await corrected(world, check_id) == 1
+    assert await timer(world) == (world.time.now - 110_000, world.time.now - 50_000)
+
+
+async def test_a_failure_that_a_ping_came_too_late_for_stays(world: World) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    world.time.pass_s(100)
+    await fail(world, check_id, "claim-1")
+    world.time.pass_s(60)
+    await take(world, a_ping(ping_id="cut-off", age_s=50))
+    assert await states(world) == ["RECEIVED", "FAILING", "RECEIVED"]
+    assert await corrected(world, check_id) == 0
+
+
+async def test_pings_between_others_give_those_after_them_their_state(world: World) -> None:
+    await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    world.time.pass_s(120)
+    await take(world, a_ping())
+    assert await states(world) == ["RECEIVED", "LATE"]
+    await take(world, a_ping(ping_id="cut-off", age_s=60))
+    assert await states(world) == ["RECEIVED", "RECEIVED", "RECEIVED"]
+
+
+async def test_a_silence_after_a_ping_that_was_cut_off_is_marked_at_its_first_failure(
+    world: World,
+) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    for turn, wait_s in enumerate((100, 60)):
+        world.time.pass_s(wait_s)
+        await fail(world, check_id, f"claim-{turn}")
+    noticed_ms = world.time.now
+    await take(world, a_ping(ping_id="cut-off", age_s=100))
+    assert await states(world) == ["RECEIVED", "RECEIVED", "FAILING"]
+    rows = await world.rows(select(ping.c.received_ms).where(ping.c.state == "FAILING"))
+    assert [row.received_ms for row in rows] == [noticed_ms]
+    assert await corrected(world, check_id) == 1
+
+
+async def test_a_failure_is_corrected_once_however_many_pings_disprove_it(world: World) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    world.time.pass_s(100)
+    await fail(world, check_id, "claim-1")
+    for age_s in (20, 40):
+        await take(world, a_ping(ping_id=f"cut-off-{age_s}", age_s=age_s))
+    assert len(await world.rows(select(heartbeat_correction))) == 1
+
+
+async def test_a_ping_from_before_the_first_one_is_the_first_then(world: World) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    world.time.pass_s(1_000)
+    await world.change(lambda c, _now: reset_timer(c, check_id))
+    await take(world, a_ping())
+    await take(world, a_ping(ping_id="cut-off", age_s=10))
+    assert await states(world) == ["RECEIVED", "RECEIVED", "EARLY"]
+
+
+async def test_a_heartbeat_says_how_it_stands(world: World) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+
+    async def state() -> TimerState:
+        return await world.change(lambda c, now: judge_now(c, check_id, now_ms=now))
+
+    assert await state() is TimerState.NEVER_PINGED
+    await take(world, a_ping())
+    assert await state() is TimerState.RECEIVED
+    world.time.pass_s(100)
+    assert await state() is TimerState.LATE
+    await fail(world, check_id, "claim-1")
+    assert await state() is TimerState.FAILING
+    await world.change(lambda c, _now: reset_timer(c, check_id))
+    assert await state() is TimerState.NEVER_PINGED

@@ -6,6 +6,7 @@ from structlog.testing import capture_logs
 from contract.job import RunSource
 from service.db.tables.checks import check_, schedule
 from service.db.tables.runs import job
+from service.heartbeats.actions import ReceivedPing, take_pings
 from service.jobs.model import JobsDue
 from service.scheduling.actions import plan
 from service.scheduling.rules import MOST_SKIPPED
@@ -238,3 +239,19 @@ async def test_waiting_agents_hear_of_a_due_run(world: World) -> None:
     await planned(world)
     await tick_now(world)
     assert heard == [JobsDue(world.location_id, world.time.now)]
+
+
+async def test_a_heartbeat_has_no_runs_before_its_first_ping(world: World) -> None:
+    check_id = await world.heartbeat("nightly")
+    await world.change(lambda c, now: plan(c, check_id, now_ms=now))
+    for _ in range(2):
+        assert await tick_now(world) == 1
+        world.time.pass_s(3_600)  # nor missed ones, when the service was away
+    assert await queued(world) == []
+    assert await world.results(check_id) == []
+    first = ReceivedPing(
+        ping_id=None, token="nightly", age_s=0, method="GET", source="", user_agent=""
+    )
+    await world.change(lambda c, now: take_pings(c, [first], now_ms=now))
+    await tick_now(world)  # at once, though its next run would be due in ten minutes
+    assert [one.check_id for one in await queued(world)] == [check_id]
