@@ -121,7 +121,7 @@ class Search:
         """A search for other secrets with the same settings."""
         return Search(
             secrets,
-            typed=self.typed,
+            typed=tuple(one for one in self.typed if one in secrets),
             out_of_sight=self.out_of_sight,
             header_names=self.header_names,
             withholds_pictures=self.withholds_pictures,

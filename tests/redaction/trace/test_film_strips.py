@@ -187,3 +187,13 @@ def test_the_screenshots_of_calls_go_where_a_page_showed_a_secret(tmp_path: Path
         assert [name for name in clean if name == shot] == left
         found = events_of(clean["0-trace.trace"])
         assert [one["file"] for one in found if one["type"] == "screenshot"] == left
+
+
+def test_the_beginning_of_a_typed_secret_is_known_to_the_masks(tmp_path: Path) -> None:
+    said = {"type": "console", "messageType": "log", "text": f"typed {SECRET[:6]}", "pageId": PAGE}
+    archive = a_zip({"0-trace.trace": lines(said)})
+    given: Event = {"typed": (SECRET,), "out_of_sight": (OTHER,)}
+    assert not hidden(tmp_path, archive, SECRET, OTHER, **given).shows_found
+    said["text"] = f"typed {OTHER}"
+    archive = a_zip({"0-trace.trace": lines(said)})
+    assert hidden(tmp_path, archive, SECRET, OTHER, **given).shows_found
