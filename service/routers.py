@@ -23,6 +23,7 @@ from service.http.error_responses import install_errors
 from service.http.openapi import document_of, install_openapi
 from service.http.request_body import BodyGate
 from service.locations import api as locations
+from service.maintenance import api as maintenance
 from service.results import api as result_lists
 from service.results import api as results
 from service.runtimes import api as runtimes
@@ -52,6 +53,7 @@ _ROUTERS: Final = (
     snippets.router,
     variables.router,
     certificates.router,
+    maintenance.router,
     bundles.router,
     badges.router,
     locations.regions_router,

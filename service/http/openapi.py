@@ -82,6 +82,14 @@ _CERTIFICATE: Final = {
     "key": "-----BEGIN ENCRYPTED PRIVATE KEY-----\n...\n-----END ENCRYPTED PRIVATE KEY-----\n",
     "passphrase": "open sesame",
 }
+_WINDOW: Final = {
+    "name": "Backups",
+    "tags": ["shop"],
+    "startsAt": "2026-12-06T02:00:00",
+    "endsAt": "2026-12-06T03:30:00",
+    "rrule": "FREQ=WEEKLY;BYDAY=SU",
+    "timeZone": "Europe/Berlin",
+}
 _GROUP: Final = {
     "name": "Shop",
     "tags": ["shop"],
@@ -100,6 +108,8 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/variables": {"key": "API_URL", "value": "https://shop.example/api"},
     "PUT /v1/variables/{key}": {"value": "https://shop.example/api/v2", "locked": True},
     "POST /v1/client-certificates": _CERTIFICATE,
+    "POST /v1/maintenance-windows": _WINDOW,
+    "PUT /v1/maintenance-windows/{id}": _WINDOW,
     "POST /v1/private-locations": {"name": "Warehouse", "slugName": "warehouse"},
     "PUT /v1/private-locations/{id}": {"name": "Warehouse", "icon": "location", "proxyUrl": None},
     "PATCH /v1/error-groups/{id}": {"archivedUntilNextEvent": True},
@@ -196,6 +206,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Check groups": "Checks that share locations, settings and variables.",
     "Check sessions": "Run checks now, and wait for their results.",
     "Check results": "Every run's result, and the files it left.",
+    "Error groups": "Failures of a check that have the same cause, shown once.",
     "Check statuses": "Whether each check passes at present.",
     "Triggers": "Links that run a check or a group without an API key.",
     "Badges": "Pictures of a status, for web pages.",
@@ -205,6 +216,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Variables": "Variables and secrets that all checks of the account can use.",
     "Snippets": "Scripts that checks share for setup and teardown.",
     "Client certificates": "Certificates that checks present to servers.",
+    "Maintenance windows": "Times in which checks run and nobody is alerted.",
     "Code bundles": "Uploaded Playwright projects.",
     "Runtimes": "Versions of Node.js and libraries that scripts run on.",
     "Accounts": "The account of an API key, and what it may use.",

@@ -2,10 +2,18 @@
 
 from typing import Final
 
-from service.db.tables import accounts, checks, error_groups, job_inputs, locations, runs
+from service.db.tables import (
+    accounts,
+    checks,
+    error_groups,
+    job_inputs,
+    locations,
+    maintenance,
+    runs,
+)
 from service.db.tables.conventions import declared
 
-SUBJECTS: Final = (accounts, locations, checks, job_inputs, runs, error_groups)
+SUBJECTS: Final = (accounts, locations, checks, job_inputs, runs, error_groups, maintenance)
 """Every module that declares tables; a test holds this equal to the folder."""
 metadata: Final = declared
 """With all of their tables."""

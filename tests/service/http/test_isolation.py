@@ -53,6 +53,7 @@ LISTS: Final = (
     "/v1/checks",
     "/v1/client-certificates",
     "/v1/error-groups",
+    "/v1/maintenance-windows",
     "/v1/private-locations",
     "/v1/snippets",
     "/v1/variables",
@@ -127,6 +128,10 @@ async def a_certificate(api: PublicApi, _name: str) -> Ids:
     return {"id": (await made(api, "/v1/client-certificates", certificate_body()))["id"]}
 
 
+async def a_maintenance_window(api: PublicApi, _name: str) -> Ids:
+    return {"id": str((await made(api, "/v1/maintenance-windows"))["id"])}
+
+
 async def an_account(api: PublicApi, _name: str) -> Ids:
     return {"accountId": api.alice.secrets.account_id}
 
@@ -169,6 +174,7 @@ MAKERS: Final[Mapping[str, Make]] = {
     "client-certificates": a_certificate,
     "code-bundles": a_bundle,
     "error-groups": an_error_group,
+    "maintenance-windows": a_maintenance_window,
     "private-locations": a_location,
     "snippets": a_snippet,
     "triggers": a_trigger,
@@ -251,6 +257,7 @@ async def test_a_list_holds_nothing_of_another_account(
     await made(api, "/v1/snippets")
     await made(api, "/v1/variables")
     await made(api, "/v1/client-certificates", certificate_body())
+    await made(api, "/v1/maintenance-windows")
     hers, his = [
         {
             str(one.get("id") or one.get("key") or one["checkId"])

@@ -120,6 +120,11 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "POST /v1/client-certificates",
         "GET /v1/client-certificates/{id}",
         "DELETE /v1/client-certificates/{id}",
+        "GET /v1/maintenance-windows",
+        "POST /v1/maintenance-windows",
+        "GET /v1/maintenance-windows/{id}",
+        "PUT /v1/maintenance-windows/{id}",
+        "DELETE /v1/maintenance-windows/{id}",
         "PUT /v1/code-bundles/{sha256}",
         "GET /v1/code-bundles/{sha256}",
     }

@@ -1,0 +1,1 @@
+"""Maintenance windows: times in which checks run and nobody is alerted."""
