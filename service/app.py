@@ -32,6 +32,7 @@ from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 from service.db.migrate import migrate
 from service.db.periodic_tasks import Periodic, changing
 from service.db.sqlite import open_sqlite
+from service.exporter.pages import exporter_of
 from service.heartbeats.api import PingApi
 from service.http.dependencies import Backend
 from service.http.error_responses import error_response
@@ -278,6 +279,7 @@ def _backend(
         vault=vault,
         bundles=BundleFiles(settings.data_dir / "bundles"),
         artifacts=settings.data_dir / "artifacts",
+        exporter=exporter_of(database, time.monotonic),
         addresses=settings.static_addresses,
         badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,
         public_url=settings.public_url,

@@ -14,6 +14,7 @@ from service.certificates import api as certificates
 from service.checks import api as checks
 from service.checks import api as checks_write
 from service.error_groups import api as error_groups
+from service.exporter import api as exporter
 from service.groups import api as groups
 from service.heartbeats import api as heartbeats
 from service.http.auth import require_key
@@ -49,6 +50,7 @@ _ROUTERS: Final = (
     sessions.router,
     statuses.router,
     error_groups.router,
+    exporter.router,
     triggers.router,
     snippets.router,
     variables.router,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row
 
 from contract.checks import CheckType
 from service.checks import store
-from service.checks.model import CheckName, CheckRow, CheckTerms, CheckToRun
+from service.checks.model import CheckLabels, CheckName, CheckRow, CheckTerms, CheckToRun
 from service.checks.secrets import UNREADABLE_SPEC, decrypt_bodies, decrypt_spec, encrypt
 from service.http.errors import NotFoundError
 from service.variables import actions as variables
@@ -89,6 +89,11 @@ def list_runnable_members(
 def list_names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
     """All checks of the account, oldest first, without what they hold."""
     return store.list_names(connection, account_id)
+
+
+def list_labels(connection: Connection, account_id: str) -> tuple[CheckLabels, ...]:
+    """All checks of the account, oldest first, with their tags."""
+    return store.list_labels(connection, account_id)
 
 
 def find_name(connection: Connection, account_id: str, check_id: str) -> CheckName:

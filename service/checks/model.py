@@ -73,6 +73,25 @@ class CheckName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLabels:
+    """What tells people a check from others."""
+
+    id: str
+    type: CheckType
+    name: str
+    activated: bool
+    muted: bool
+    group_id: int | None
+    """None: it is in no group."""
+    tags: Sequence[str]
+    """Its own and its group's."""
+    status: str | None
+    """The status of the newest final result that judged the target. None: there is none."""
+    heartbeat_spec: bytes | None
+    """JSON of a heartbeat's spec. None: it is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckToRun:
     """What starting a run of an activated check requires."""
 

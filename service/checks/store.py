@@ -13,6 +13,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     delete,
     exists,
     func,
@@ -25,6 +26,7 @@ from sqlalchemy import (
 from contract.checks import CheckType, Lane
 from service.checks.model import (
     CheckFilter,
+    CheckLabels,
     CheckName,
     CheckRow,
     CheckTerms,
@@ -361,6 +363,43 @@ _RUN_LOCATIONS: Final = (
 )
 _GROUP: Final = 500
 """Checks in one statement."""
+
+
+_LABELS: Final[Select[Any]] = (
+    select(
+        check_.c.id,
+        check_.c.type,
+        check_.c.name,
+        check_.c.activated,
+        check_.c.muted,
+        check_.c.group_id,
+        _TAGS.label("tags"),
+        check_state.c.status,
+        case((check_.c.type == CheckType.HEARTBEAT.value, check_.c.spec)).label("heartbeat_spec"),
+    )
+    .select_from(check_.outerjoin(check_state, check_state.c.check_id == check_.c.id))
+    .where(check_.c.account_id == bindparam("account_id"))
+    .order_by(check_.c.created_ms, check_.c.id)
+)
+
+
+def list_labels(connection: Connection, account_id: str) -> tuple[CheckLabels, ...]:
+    """All checks of the account, oldest first, with their tags."""
+    return tuple(map(_read_labels, connection.execute(_LABELS, {"account_id": account_id})))
+
+
+def _read_labels(row: Row[Any]) -> CheckLabels:
+    return CheckLabels(
+        id=row.id,
+        type=CheckType(row.type),
+        name=row.name,
+        activated=row.activated,
+        muted=row.muted,
+        group_id=row.group_id,
+        tags=tuple(row.tags or ()),
+        status=row.status,
+        heartbeat_spec=row.heartbeat_spec,
+    )
 
 
 def find_runnable(

@@ -1,6 +1,6 @@
 """What happens to heartbeats; each is part of the caller's transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,6 +77,11 @@ def judge_now(connection: Connection, check_id: str, *, now_ms: int) -> TimerSta
         return TimerState.NEVER_PINGED
     is_failing = store.find_newest_state(connection, check_id) == PingState.FAILING
     return judge_timer(max(0, now_ms - last_ms), _read_terms(checked.spec), is_failing=is_failing)
+
+
+def last_pings(connection: Connection, check_ids: Sequence[str]) -> Mapping[str, int]:
+    """When the newest ping of each heartbeat came that has one since its timer was reset."""
+    return store.last_pings(connection, check_ids)
 
 
 def count_corrected(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:

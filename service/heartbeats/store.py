@@ -1,5 +1,6 @@
 """SQL of heartbeats and their pings."""
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
@@ -29,6 +30,10 @@ _NEWEST: Final = (
     .limit(1)
 )
 _TIMER: Final = select(heartbeat.c.last_ping_ms).where(heartbeat.c.check_id == bindparam("check"))
+_LAST_PINGS: Final = select(heartbeat.c.check_id, heartbeat.c.last_ping_ms).where(
+    heartbeat.c.check_id.in_(bindparam("check_ids", expanding=True)),
+    heartbeat.c.last_ping_ms.is_not(None),
+)
 _PINGS: Final = ping.c.state != PingState.FAILING.value
 # Since the timer was reset last: what came before has nothing to do with what comes after.
 _NEIGHBOUR: Final = (
@@ -91,6 +96,10 @@ _COUNTS: Final = (
 )
 
 
+_GROUP: Final = 1_000
+"""How many heartbeats a query covers."""
+
+
 class EventTime(NamedTuple):
     """When an event was."""
 
@@ -142,6 +151,17 @@ def find_last_ping_ms(connection: Connection, check_id: str) -> int | None:
     """When the newest ping came. None: none did since the timer was reset."""
     at_ms: int | None = connection.execute(_TIMER, {"check": check_id}).scalar_one_or_none()
     return at_ms
+
+
+def last_pings(connection: Connection, check_ids: Sequence[str]) -> dict[str, int]:
+    """When the newest ping of each heartbeat came that has one."""
+    found: dict[str, int] = {}
+    for start in range(0, len(check_ids), _GROUP):
+        some = {"check_ids": check_ids[start : start + _GROUP]}
+        found.update(
+            (row.check_id, row.last_ping_ms) for row in connection.execute(_LAST_PINGS, some)
+        )
+    return found
 
 
 def find_neighbours(

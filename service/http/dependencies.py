@@ -14,6 +14,7 @@ from service.addresses.model import NO_ADDRESSES, StaticAddresses
 from service.bundles.files import BundleFiles
 from service.clock import Clock
 from service.db.engine import Database
+from service.exporter.pages import Exporter
 from service.http.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.sessions.waiting import SessionWaiters
@@ -38,6 +39,8 @@ class Backend:
     bundles: BundleFiles
     artifacts: Path
     """The folder of the files of runs."""
+    exporter: Exporter
+    """What Prometheus reads, as far as it is in memory."""
     addresses: StaticAddresses = NO_ADDRESSES
     """Where checks' requests come from, as the operator has set it."""
     badges_for_anyone: bool = False

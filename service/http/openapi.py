@@ -208,6 +208,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Check results": "Every run's result, and the files it left.",
     "Error groups": "Failures of a check that have the same cause, shown once.",
     "Check statuses": "Whether each check passes at present.",
+    "Prometheus": "How checks and locations stand, for Prometheus.",
     "Triggers": "Links that run a check or a group without an API key.",
     "Badges": "Pictures of a status, for web pages.",
     "Private locations": "Where agents run, their keys, and their queues.",

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from service.results import store
-from service.results.model import Extremes, Standing, StoredResult
+from service.results import measuring, store
+from service.results.model import Extremes, Measurement, Standing, StoredResult
 
 
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
@@ -30,6 +30,11 @@ def passes(connection: Connection, check_id: str, *, window: tuple[int, int]) ->
     looks = sum(number for status, number in counts.items() if status.judges_target)
     bad = sum(number for status, number in counts.items() if status.has_failures)
     return looks - bad, looks
+
+
+def measurements(connection: Connection, check_ids: Sequence[str]) -> Mapping[str, Measurement]:
+    """What the newest final result of each check measured that has one; of a huge one, its time."""
+    return measuring.measurements(connection, check_ids)
 
 
 def list_failures(

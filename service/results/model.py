@@ -1,6 +1,7 @@
 """What the service records about a run."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -74,6 +75,8 @@ class Stored:
 
     kinds: tuple[Kind, ...]
     """One per result."""
+    check_ids: tuple[str, ...]
+    """The check of each."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +154,26 @@ class Standing(NamedTuple):
     """None: nothing was measured."""
     created_ms: int
     days_to_expiry: float | None
+    """Days until the certificate that was seen expires; negative once it has. None: none seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What a check's newest final result measured."""
+
+    created_ms: int
+    response_time_ms: float | None
+    """None: nothing was measured."""
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    """Durations of the phases that happened."""
+    latency_ms: Mapping[str, float] = field(default_factory=dict)
+    packet_loss: float | None = None
+    """In percent. None: the check sends no echo requests."""
+    vitals_ms: Mapping[str, float] = field(default_factory=dict)
+    """Web vitals of the first page."""
+    layout_shift: float | None = None
+    """None: no page told it."""
+    days_to_expiry: float | None = None
     """Days until the certificate that was seen expires; negative once it has. None: none seen."""
 
 

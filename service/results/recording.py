@@ -50,7 +50,13 @@ def record(connection: Connection, records: Sequence[Record], *, now_ms: int) ->
     recorded = store_of(connection).add(connection, records, now_ms=now_ms)
     for observe in _OBSERVERS:
         observe(connection, recorded, now_ms)
-    announce(connection, Stored(tuple((r.result_type, r.status, r.cause) for r in records)))
+    announce(
+        connection,
+        Stored(
+            tuple((r.result_type, r.status, r.cause) for r in records),
+            tuple(r.check_id for r in records),
+        ),
+    )
     for one in records:
         if one.session_id is not None and one.result_type is ResultType.FINAL:
             sessions.run_finished(connection, one.session_id, status=one.status, now_ms=now_ms)

@@ -157,6 +157,18 @@ _STANDINGS: Final[Select[Any]] = (
     .select_from(_and_detail(check_.join(result, _IS_LAST).outerjoin(run_final, _HAS_BODY)))
     .where(check_.c.id.in_(bindparam("check_ids", expanding=True)))
 )
+_NEWEST: Final[Select[Any]] = (
+    select(
+        result.c.check_id,
+        result.c.id,
+        case((_SIZE <= _MOST_LISTED_BYTES, _BODY)).label("body"),
+        result.c.created_ms,
+        result.c.response_time_ms,
+    )
+    .select_from(_and_detail(check_.join(result, _IS_LAST).outerjoin(run_final, _HAS_BODY)))
+    .where(check_.c.id.in_(bindparam("check_ids", expanding=True)))
+    .order_by(result.c.id)
+)
 _ONE: Final = _WHOLE.where(
     result.c.check_id == bindparam("check_id"),
     result.c.ts == bindparam("ts"),
@@ -202,6 +214,12 @@ def _standing(body: bytes | None, status: str, *rest: Any) -> Standing:
     except UnreadableMessageError:
         days = None
     return Standing._make((_STATUSES[status], *rest, days))
+
+
+def newest(connection: Connection, check_ids: Sequence[str]) -> Iterator[Row[Any]]:
+    """The newest final result of each check that has one; the last counts of two of one check."""
+    for some in _in_groups(check_ids, _GROUP):
+        yield from connection.execute(_NEWEST, {"check_ids": some})
 
 
 def counts(

@@ -22,6 +22,7 @@ from service.clock import Clock
 from service.db.engine import Database
 from service.db.sqlite import open_sqlite
 from service.db.tables.metadata import metadata
+from service.exporter.pages import exporter_of
 from service.http.dependencies import Backend
 from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency.idempotency import IdempotencyStore
@@ -174,6 +175,7 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         vault=a_vault(),
         bundles=BundleFiles(directory / "bundles"),
         artifacts=directory / "artifacts",
+        exporter=exporter_of(database, time.monotonic),
     )
 
 

@@ -81,7 +81,7 @@ def test_missed_runs_are_counted_by_their_cause() -> None:
     metrics = Metrics()
     missed = (ResultType.FINAL, RunStatus.MISSED, Cause.NO_AGENT)
     seen = (ResultType.FINAL, RunStatus.PASSED, None)
-    metrics.count_results(Stored((missed, seen, missed)))
+    metrics.count_results(Stored((missed, seen, missed), ("a", "b", "a")))
     found = numbers(metrics.render({}).decode())
     assert found['runs_missed_total{cause="no_agent"}'] == 2
     assert found['runs_missed_total{cause="paused"}'] == 0

@@ -276,4 +276,9 @@ async def test_the_lists_are_all_here(api: PublicApi) -> None:
         for path, verbs in document()["paths"].items()
         if "get" in verbs and "{" not in path and "security" in verbs["get"]
     }
-    assert lists == {*LISTS, "/v1/accounts/me", "/v1/accounts/me/entitlements"}
+    assert lists == {
+        *LISTS,
+        "/v1/accounts/me",
+        "/v1/accounts/me/entitlements",
+        "/v1/prometheus/metrics",
+    }

@@ -93,6 +93,7 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "GET /v1/error-groups/checks/{checkId}",
         "GET /v1/error-groups/{id}",
         "PATCH /v1/error-groups/{id}",
+        "GET /v1/prometheus/metrics",
         "GET /v1/check-statuses",
         "GET /v1/check-statuses/{checkId}",
         "GET /v1/check-sessions/{checkSessionId}",

@@ -1,0 +1,1 @@
+"""How checks and locations stand, for Prometheus."""
