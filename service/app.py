@@ -22,6 +22,7 @@ from service.agents.api import AgentApi
 from service.agents.artifacts import ArtifactDoor
 from service.agents.location_keys import LocationKeys
 from service.agents.presence import Presence
+from service.alerting import actions as alerting
 from service.audit import audit
 from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
@@ -63,6 +64,7 @@ log = structlog.get_logger()
 _TICK_S = 0.25
 _REAP_S = 1.0
 _LOOK_S = 5.0
+_TIMERS_S = 1.0
 _SWEEP_S = 600.0
 _DISK_FULL = "The service's disk takes no more; nothing was stored. Try again once it has room."
 
@@ -183,9 +185,18 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
         gone = idempotency.forget_old(connection, now_ms=now_ms)
         return gone + audit.forget_old(connection, now_ms=now_ms)
 
+    def act_on_timers(connection: Connection) -> int:
+        return alerting.act_on_timers(connection, now_ms=clock.now_ms(connection))
+
     locations, clock_watch = LocationWatch(clock, watch), ClockWatch(clock)
     sweep = BundleSweep(bundles, clock).sweep
     return (
+        Periodic(
+            name="alert-timers",
+            act=changing(act_on_timers),
+            every_s=_TIMERS_S,
+            most=alerting.GROUP,
+        ),
         Periodic(name="bundles", act=sweep, every_s=_SWEEP_S),
         Periodic(name="forgetter", act=changing(forgetter), every_s=_SWEEP_S),
         Periodic(name="scheduler", act=Scheduler(clock).act, every_s=_TICK_S, most=GROUP),

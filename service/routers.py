@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from service.accounts import api as accounts
 from service.addresses import api as addresses
+from service.alerting import api as alerting
 from service.badges import api as badges
 from service.bundles import api as bundles
 from service.certificates import api as certificates
@@ -51,6 +52,7 @@ _ROUTERS: Final = (
     statuses.router,
     error_groups.router,
     exporter.router,
+    alerting.router,
     triggers.router,
     snippets.router,
     variables.router,

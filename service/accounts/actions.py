@@ -1,8 +1,9 @@
 """What happens to accounts and their keys: one transaction per function."""
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -92,6 +93,18 @@ def find_account(connection: Connection, account_id: str) -> AccountRow:
     if row is None:
         raise NotFoundError(f"There is no account {account_id}.")
     return row
+
+
+def find_alert_settings(connection: Connection, account_id: str) -> Mapping[str, Any] | None:
+    """The alert settings of checks without their own. None: nobody has chosen any."""
+    return store.find_alert_settings(connection, account_id)
+
+
+def change_alert_settings(
+    connection: Connection, account_id: str, settings: Mapping[str, Any]
+) -> None:
+    """Make these the alert settings of checks without their own."""
+    store.update_alert_settings(connection, account_id, settings)
 
 
 def create_account(connection: Connection, *, name: str, now_ms: int) -> AccountRow:

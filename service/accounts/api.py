@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import Path
+from fastapi import Body, Path
+from sqlalchemy import Connection
 from starlette.responses import Response
 
 from contract.runtimes import RUNTIMES
@@ -13,10 +14,12 @@ from service.checks.fields import AlertSettings
 from service.http.auth import CallerDep
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import NotFoundError
+from service.http.mutations import Changed, ChangeDep, sent_fields
 from service.http.routing import answers, json, json_model, keyed_operations
 from service.http.schema import NO_NUL, ResponseModel
 from service.locations import actions as locations
 from service.locations.model import REGIONS
+from service.vault.encryption import Scope
 
 
 class RegionOffered(ResponseModel):
@@ -84,6 +87,28 @@ async def read_own_account(caller: CallerDep, backend: BackendDep) -> Response:
     return json_model(await _read_own(caller, backend))
 
 
+@router.put(
+    "/me/alert-settings",
+    responses=answers(200, AlertSettings, "The alert settings as they are stored now."),
+)
+async def replace_own_alert_settings(
+    changing: ChangeDep, body: Annotated[AlertSettings, Body()]
+) -> Response:
+    """Change the alert settings of checks with `useGlobalAlertSettings`; an addition of ours.
+
+    What is left out gets its default.
+    """
+    ignored = await changing.ignored_fields(body)
+
+    def change(connection: Connection, scope: Scope) -> Changed:
+        settings = body.model_dump(mode="json", by_alias=True)
+        actions.change_alert_settings(connection, scope.account_id, settings)
+        answer = json(settings, headers=ignored)
+        return Changed(answer=answer, resource_id=scope.account_id, fields=sent_fields(body))
+
+    return await changing.make(change)
+
+
 @router.get(_ONE, responses=answers(200, AccountShown, "The account.", 404))
 async def read_account(account_id: AccountId, caller: CallerDep, backend: BackendDep) -> Response:
     """Read an account by its id; only the key's own account exists for it."""
@@ -114,9 +139,13 @@ async def _read_entitlements(account_id: str, backend: Backend) -> Response:
 
 
 async def _read_own(caller: Caller, backend: Backend) -> AccountShown:
-    row = await backend.database.read(lambda c: actions.find_account(c, caller.account_id))
-    settings = AlertSettings().model_dump(mode="json", by_alias=True)
-    return render_account(row, alert_settings=settings)
+    def query(connection: Connection) -> AccountShown:
+        row = actions.find_account(connection, caller.account_id)
+        chosen = actions.find_alert_settings(connection, row.id)
+        settings = AlertSettings().model_dump(mode="json", by_alias=True)
+        return render_account(row, alert_settings={**settings, **(chosen or {})})
+
+    return await backend.database.read(query)
 
 
 _PLAN: Final = "self-hosted"

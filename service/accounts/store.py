@@ -1,6 +1,6 @@
 """SQL of accounts and API keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
@@ -12,6 +12,7 @@ from service.db.tables.accounts import account, api_key, key_pepper
 _ACCOUNTS: Final[Select[Any]] = select(account.c.id, account.c.name, account.c.created_ms).order_by(
     account.c.created_ms, account.c.id
 )
+_SETTINGS: Final = select(account.c.alert_settings).where(account.c.id == bindparam("account_id"))
 _BY_HASH: Final = select(api_key.c.id, api_key.c.account_id, api_key.c.role, api_key.c.hash).where(
     api_key.c.hash == bindparam("digest"), api_key.c.revoked_ms.is_(None)
 )
@@ -49,6 +50,19 @@ def find_account(connection: Connection, account_id: str) -> AccountRow | None:
     """One account. None: there is none with this id."""
     row = connection.execute(_ACCOUNTS.where(account.c.id == account_id)).first()
     return None if row is None else AccountRow(**_fields(row))
+
+
+def find_alert_settings(connection: Connection, account_id: str) -> Mapping[str, Any] | None:
+    """The alert settings of an account. None: nobody has chosen any."""
+    return connection.execute(_SETTINGS, {"account_id": account_id}).scalar_one_or_none()
+
+
+def update_alert_settings(
+    connection: Connection, account_id: str, settings: Mapping[str, Any]
+) -> None:
+    """Store the alert settings of an account."""
+    change = update(account).where(account.c.id == account_id)
+    connection.execute(change.values(alert_settings=dict(settings)))
 
 
 def insert_account(connection: Connection, account_id: str, *, name: str, now_ms: int) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 from contract.checks import CheckType
 
@@ -98,11 +99,175 @@ class LocationAlert:
     """The location's slug."""
     location_name: str
     is_recovery: bool
-    """True: an agent is there again."""
+    """True: an agent is there again, or no check runs there any more."""
     since_ms: int
-    """Since when no agent has been there; of a recovery: had been."""
+    """When it was found out that no agent had been there for ten minutes."""
     created_ms: int
     check_count: int
-    """Number of activated checks that run at the location."""
+    """Number of checks that run at the location."""
     check_names: tuple[str, ...]
     """The first few of their names."""
+
+
+class Level(StrEnum):
+    """How a check is doing, by its newest run."""
+
+    PASSING = "PASSING"
+    DEGRADED = "DEGRADED"
+    FAILING = "FAILING"
+
+
+class Condition(StrEnum):
+    """When a change from one level to another makes an alert."""
+
+    NEVER = "never"
+    AT_THRESHOLD = "at the threshold"
+    ALWAYS = "always"
+    AFTER_ALERT = "after an alert"
+
+
+class Transition(NamedTuple):
+    """What a change from one level to another means."""
+
+    alert_type: AlertType
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertPolicy:
+    """When people are alerted about one check, by its settings in force."""
+
+    failed_runs: int = 1
+    """With RUN_BASED escalation: the run in a row, that does not pass, which makes an alert."""
+    failing_ms: int | None = None
+    """With TIME_BASED escalation: how long it must not pass. None: the escalation is RUN_BASED."""
+    reminders: int = 0
+    """How many reminders follow an alert; `UNLIMITED` has no end."""
+    reminder_ms: int = 300_000
+    """Time between reminders."""
+    percentage: int = 0
+    """The share of locations that must fail, in percent. 0: one location is enough."""
+    is_silent: bool = False
+    """True: the check is muted or in maintenance, and nobody is notified."""
+    is_activated: bool = True
+    """False: nothing counts."""
+
+
+UNLIMITED: Final = 100_000
+"""This number of reminders means that there is no end."""
+
+
+class Seen(NamedTuple):
+    """What a run says about its check."""
+
+    level: Level
+    started_ms: int
+    """When the run began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertState:
+    """What alerting knows about a check; without a value it passes and nothing is awaited."""
+
+    level: Level = Level.PASSING
+    since_ms: int = 0
+    """Since when it has been at this level; 0 while it passes."""
+    began_ms: int = 0
+    """Since when it has not passed; 0 while it passes."""
+    runs: int = 0
+    """How many runs in a row did not pass."""
+    recorded: Level = Level.PASSING
+    """The level of the newest alert since it passed. PASSING: there was none."""
+    told: Level = Level.PASSING
+    """The level of which people were notified last since it passed. PASSING: they were not."""
+    noticed_ms: int = 0
+    """When people were notified last, or when a reminder was due that a silent check kept back."""
+    reminders: int = 0
+    """How many reminders followed the newest notice."""
+    timer_ms: int | None = None
+    """When the next step is due without a result. None: results alone decide."""
+
+
+CLEAN: Final = AlertState()
+"""The state of a check that passes and of which nothing is awaited; it is not stored."""
+
+
+class Step(NamedTuple):
+    """The outcome of a step."""
+
+    state: AlertState
+    alert_type: AlertType = AlertType.NO_ALERT
+    notifies: bool = False
+    """Whether people are notified."""
+    reminder: int = 0
+    """0: the first notice of its kind; from 1 on: the number of the reminder."""
+
+    @property
+    def timer_ms(self) -> int | None:
+        """When the next step is due without a result. None: results alone decide."""
+        return self.state.timer_ms
+
+
+class Round(NamedTuple):
+    """What is known of runs that were due at one time at several locations."""
+
+    levels: tuple[Level, ...]
+    """The level at each location where somebody looked, by its newest result."""
+    waiting: int
+    """Locations without a final result so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredState:
+    """A check's state as it is stored, with what it led to."""
+
+    state: AlertState = CLEAN
+    result_id: str | None = None
+    """The newest result that is no pass. None: there was none."""
+    alert_id: str | None = None
+    """The first alert since the check passed. None: there was none."""
+    incident_id: str | None = None
+    """The status page incident that alert opened. None: none."""
+    round_ms: int | None = None
+    """When the newest parallel runs that count were due. None: none since it was clean."""
+    open_round_ms: int | None = None
+    """When the parallel runs were due of which results are missing. None: none."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing has to be stored."""
+        return self.state == CLEAN and self.open_round_ms is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAlert:
+    """An alert as it is stored."""
+
+    alert: Alert
+    notified: bool
+    """False: the check was muted or in maintenance, and nobody was notified."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertFilter:
+    """Which alerts a list shows."""
+
+    account_id: str
+    check_id: str | None = None
+    """None: of all checks."""
+    from_ms: int
+    """Inclusive."""
+    to_ms: int
+    """Exclusive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """How a check is doing at each of its locations, by the newest result of each."""
+
+    failing: tuple[str, ...] = ()
+    """Slugs of those where it does not pass."""
+    passing: tuple[str, ...] = ()
+    """Slugs of those where it passes."""
+    last_pass_ms: int | None = None
+    """When its newest run that passed began. None: no such result is stored."""

@@ -110,7 +110,11 @@ class CheckTerms:
     account_id: str
     type: CheckType
     lane: Lane
+    name: str
     activated: bool
+    muted: bool
+    group_id: int | None
+    """None: it is in no group."""
     frequency: int
     """Minutes; 0: every `frequency_offset` seconds."""
     frequency_offset: int | None

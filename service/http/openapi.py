@@ -113,6 +113,11 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/private-locations": {"name": "Warehouse", "slugName": "warehouse"},
     "PUT /v1/private-locations/{id}": {"name": "Warehouse", "icon": "location", "proxyUrl": None},
     "PATCH /v1/error-groups/{id}": {"archivedUntilNextEvent": True},
+    "PUT /v1/accounts/me/alert-settings": {"runBasedEscalation": {"failedRunThreshold": 2}},
+    "POST /v1/alert-settings/preview": {
+        "checkId": "0199f1d2-6a7c-7d3e-9f5a-3f0c2b1a4d5e",
+        "alertSettings": {"runBasedEscalation": {"failedRunThreshold": 3}},
+    },
     "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
 }
 """By method and path, but for checks, whose types have their own; a test sends them."""
@@ -209,6 +214,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Error groups": "Failures of a check that have the same cause, shown once.",
     "Check statuses": "Whether each check passes at present.",
     "Prometheus": "How checks and locations stand, for Prometheus.",
+    "Alerts": "What people were notified of, and what other settings would have led to.",
     "Triggers": "Links that run a check or a group without an API key.",
     "Badges": "Pictures of a status, for web pages.",
     "Private locations": "Where agents run, their keys, and their queues.",

@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 from pydantic import PlainSerializer
 
 from contract.targets import format_value
-from service.http.errors import InvalidError
+from service.http.errors import InvalidError, Source
 
 
 def moment(at_ms: int) -> datetime:
@@ -44,8 +44,10 @@ _LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999."""
 
 
-def query_time_ms(name: str, text: str | None) -> int | None:
+def query_time_ms(name: str, text: str | None, *, source: Source = "query") -> int | None:
     """Milliseconds since 1970. None: not asked for.
+
+    `source`: the part of the request that has it.
 
     Raises:
         InvalidError: it is no time.
@@ -54,17 +56,17 @@ def query_time_ms(name: str, text: str | None) -> int | None:
         return None
     found = _number_ms(text) if _is_number(text) else _iso_ms(text)
     if found is None or not 0 <= found <= _LAST_MS:
-        raise no_time(name, text)
+        raise no_time(name, text, source=source)
     return found
 
 
-def no_time(name: str, text: str) -> InvalidError:
+def no_time(name: str, text: str, *, source: Source = "query") -> InvalidError:
     """The refusal of a text that is no time."""
     return InvalidError(
         f'"{name}" is {format_value(text)}; use a time: seconds since 1970, or ISO 8601 as in'
         " 2026-11-21T08:15:00Z.",
         keys=(name,),
-        source="query",
+        source=source,
     )
 
 

@@ -4,6 +4,7 @@ import structlog
 from sqlalchemy import Connection
 
 from service.agents import actions as agents
+from service.alerting import actions as alerting
 from service.checks import actions as checks
 from service.clock import Clock, GapWatch
 from service.jobs import actions as jobs
@@ -58,15 +59,21 @@ class LocationWatch:
             )
             if out != (one.id in known):
                 changed += 1
-                _store_change(connection, one, out=out, now_ms=now_ms)
+                since_ms = known.get(one.id, now_ms)
+                _store_change(connection, one, out=out, since_ms=since_ms, now_ms=now_ms)
         return changed
 
 
-def _store_change(connection: Connection, location: LocationRow, *, out: bool, now_ms: int) -> None:
+def _store_change(
+    connection: Connection, location: LocationRow, *, out: bool, since_ms: int, now_ms: int
+) -> None:
     if out:
         _begin_outage(connection, location, now_ms=now_ms)
     else:
         _end_outage(connection, location)
+    alerting.report_location(
+        connection, location, since_ms=since_ms, is_recovery=not out, now_ms=now_ms
+    )
 
 
 def _begin_outage(connection: Connection, location: LocationRow, *, now_ms: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from service.results import measuring, store
-from service.results.model import Extremes, Measurement, Standing, StoredResult
+from service.results.model import Extremes, FinalRun, Measurement, Standing, StoredResult
 
 
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
@@ -49,3 +49,38 @@ def extremes(
 ) -> Mapping[str, Extremes]:
     """The shortest and longest response time since `from_ms`, by check; none where nothing ran."""
     return store.extremes(connection, check_ids, from_ms=from_ms)
+
+
+def find(connection: Connection, check_id: str, result_id: str) -> StoredResult | None:
+    """One result with what its agent sent. None: the check has none with this id."""
+    return store.find(connection, check_id, result_id)
+
+
+def list_runs_due_together(
+    connection: Connection, check_id: str, *, due_ms: int, session_id: str | None
+) -> Sequence[FinalRun]:
+    """The final results of a check's runs of one due time, newest first.
+
+    `session_id`: None: of runs that belong to no session.
+    """
+    return store.list_runs_due_together(connection, check_id, due_ms=due_ms, session_id=session_id)
+
+
+def list_newest_runs(connection: Connection, check_id: str, *, limit: int) -> Sequence[FinalRun]:
+    """The newest final results of a check, newest first."""
+    return store.list_newest_runs(connection, check_id, limit=limit)
+
+
+def list_runs_as_stored(
+    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
+) -> Sequence[FinalRun]:
+    """The final results of runs that began in a window, in the order in which they were stored.
+
+    The window is in ms since 1970, its end exclusive.
+    """
+    return store.list_runs_as_stored(connection, check_id, window=window, limit=limit)
+
+
+def find_last_pass_ms(connection: Connection, check_id: str) -> int | None:
+    """When the check's newest run that passed began. None: no such result is stored."""
+    return store.find_last_pass_ms(connection, check_id)

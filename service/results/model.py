@@ -144,6 +144,21 @@ class StoredResult:
     """The detail was too long for a list, and left out."""
 
 
+class FinalRun(NamedTuple):
+    """How a run ended, without what its agent sent."""
+
+    id: str
+    """The id of its final result."""
+    location: str
+    status: RunStatus
+    session_id: str | None
+    """None: the run belonged to no session."""
+    scheduled_ms: int
+    started_ms: int
+    created_ms: int
+    """When the result was stored."""
+
+
 class Standing(NamedTuple):
     """What a check's newest final result says about the check's status."""
 

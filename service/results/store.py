@@ -29,6 +29,7 @@ from service.db.tables.runs import result, result_detail, run_final
 from service.results.model import (
     Cause,
     Extremes,
+    FinalRun,
     ResultFilter,
     ResultType,
     RunStatus,
@@ -267,6 +268,79 @@ def find(connection: Connection, check_id: str, result_id: str) -> StoredResult 
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
     """The results of a session so far, without details, in the order of their runs."""
     return [_read(row, None) for row in connection.execute(_OF_SESSION, {"session_id": session_id})]
+
+
+_RUNS: Final[Select[Any]] = select(
+    result.c.id,
+    result.c.location,
+    result.c.status,
+    result.c.session_id,
+    result.c.scheduled_ms,
+    result.c.ts,
+    result.c.created_ms,
+).where(result.c.check_id == bindparam("check_id"), result.c.result_type == _IS_FINAL)
+_DUE_TOGETHER: Final = _RUNS.where(
+    result.c.ts >= bindparam("due_ms"),
+    result.c.scheduled_ms == bindparam("due_ms"),
+    result.c.session_id.is_not_distinct_from(bindparam("session_id")),
+).order_by(result.c.ts.desc(), result.c.id.desc())
+_NEWEST_RUNS: Final = _RUNS.order_by(result.c.ts.desc(), result.c.id.desc()).limit(
+    bindparam("most")
+)
+_RUNS_AS_STORED: Final = (
+    _RUNS.where(result.c.ts >= bindparam("from_ms"), result.c.ts < bindparam("to_ms"))
+    .order_by(result.c.created_ms, result.c.ts, result.c.id)
+    .limit(bindparam("most"))
+)
+_LAST_PASS: Final = (
+    select(result.c.ts)
+    .where(
+        result.c.check_id == bindparam("check_id"),
+        result.c.result_type == _IS_FINAL,
+        result.c.status == RunStatus.PASSED.value,
+    )
+    .order_by(result.c.ts.desc())
+    .limit(1)
+)
+
+
+def list_runs_due_together(
+    connection: Connection, check_id: str, *, due_ms: int, session_id: str | None
+) -> tuple[FinalRun, ...]:
+    """The final results of a check's runs of one due time, newest first."""
+    values = {"check_id": check_id, "due_ms": due_ms, "session_id": session_id}
+    return tuple(map(_read_run, connection.execute(_DUE_TOGETHER, values)))
+
+
+def list_newest_runs(connection: Connection, check_id: str, *, limit: int) -> tuple[FinalRun, ...]:
+    """The newest final results of a check, newest first."""
+    values = {"check_id": check_id, "most": limit}
+    return tuple(map(_read_run, connection.execute(_NEWEST_RUNS, values)))
+
+
+def list_runs_as_stored(
+    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
+) -> tuple[FinalRun, ...]:
+    """The final results of a window, in the order in which they were stored."""
+    values = {"check_id": check_id, "from_ms": window[0], "to_ms": window[1], "most": limit}
+    return tuple(map(_read_run, connection.execute(_RUNS_AS_STORED, values)))
+
+
+def find_last_pass_ms(connection: Connection, check_id: str) -> int | None:
+    """When the check's newest run that passed began. None: no such result is stored."""
+    return connection.execute(_LAST_PASS, {"check_id": check_id}).scalar_one_or_none()
+
+
+def _read_run(row: Row[Any]) -> FinalRun:
+    return FinalRun(
+        id=row.id,
+        location=row.location,
+        status=_STATUSES[row.status],
+        session_id=row.session_id,
+        scheduled_ms=row.scheduled_ms,
+        started_ms=row.ts,
+        created_ms=row.created_ms,
+    )
 
 
 def is_id(text: str) -> bool:

@@ -69,6 +69,12 @@ def pass_turn(connection: Connection, group_run: str, *, now_ms: int) -> None:
         _end(connection, session.id, SessionStatus.FAILED, now_ms=now_ms)
 
 
+def count_locations(connection: Connection, session_id: str) -> int:
+    """At how many locations a session runs; 0: it is gone."""
+    session = store.find(connection, session_id)
+    return len(session.locations) if session else 0
+
+
 def find(connection: Connection, account_id: str, session_id: str) -> Session:
     """A session of the account.
 

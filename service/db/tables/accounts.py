@@ -12,6 +12,8 @@ account: Final = Table(
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
+    # service.checks.fields.AlertSettings; None: the defaults
+    Column("alert_settings", JSON(none_as_null=True)),
 )
 
 api_key: Final = Table(

@@ -4,6 +4,7 @@ from typing import Final
 
 from service.db.tables import (
     accounts,
+    alerting,
     checks,
     error_groups,
     job_inputs,
@@ -13,7 +14,16 @@ from service.db.tables import (
 )
 from service.db.tables.conventions import declared
 
-SUBJECTS: Final = (accounts, locations, checks, job_inputs, runs, error_groups, maintenance)
+SUBJECTS: Final = (
+    accounts,
+    locations,
+    checks,
+    job_inputs,
+    runs,
+    error_groups,
+    maintenance,
+    alerting,
+)
 """Every module that declares tables; a test holds this equal to the folder."""
 metadata: Final = declared
 """With all of their tables."""

@@ -48,6 +48,7 @@ def operations() -> list[str]:
 
 LISTS: Final = (
     "/v1/accounts",
+    "/v1/check-alerts",
     "/v1/check-groups",
     "/v1/check-statuses",
     "/v1/checks",
@@ -167,6 +168,7 @@ MAKERS: Final[Mapping[str, Make]] = {
     "accounts": an_account,
     "badges": a_badge,
     "checks": a_check,
+    "check-alerts": a_result,
     "check-groups": a_group,
     "check-results": a_result,
     "check-sessions": a_session,
@@ -281,4 +283,5 @@ async def test_the_lists_are_all_here(api: PublicApi) -> None:
         "/v1/accounts/me",
         "/v1/accounts/me/entitlements",
         "/v1/prometheus/metrics",
+        "/v1/location-alerts",  # no request makes one: test_alerts_api.py does
     }

@@ -50,6 +50,11 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         *(f"PUT /v1/checks/{kind}/{{id}}" for kind in KINDS),
         "GET /v1/accounts",
         "GET /v1/accounts/me",
+        "PUT /v1/accounts/me/alert-settings",
+        "GET /v1/check-alerts",
+        "GET /v1/check-alerts/{checkId}",
+        "GET /v1/location-alerts",
+        "POST /v1/alert-settings/preview",
         "GET /v1/accounts/{accountId}",
         "GET /v1/accounts/me/entitlements",
         "GET /v1/accounts/{accountId}/entitlements",
@@ -180,12 +185,17 @@ def test_limits_stand_in_the_words_of_json_schema() -> None:
     ]
 
 
+QUESTIONS = ("POST /v1/alert-settings/preview",)
+"""These change nothing, but what they ask is too long for an address."""
+
+
 async def test_what_may_be_sent_twice_and_what_may_not_says_so(alice: ApiUser) -> None:
     document = (await alice.get("/openapi.json")).body
     for name, operation in operations(document):
         named = {one["name"] for one in operation.get("parameters", ())}
-        assert ("Idempotency-Key" in named) == name.startswith("POST"), name
-        assert ("422" in operation["responses"]) == name.startswith("POST"), name
+        does_more = name.startswith("POST") and name not in QUESTIONS
+        assert ("Idempotency-Key" in named) == does_more, name
+        assert ("422" in operation["responses"]) == does_more, name
 
 
 async def test_each_operation_with_a_body_has_an_example_that_it_takes(
@@ -199,7 +209,7 @@ async def test_each_operation_with_a_body_has_an_example_that_it_takes(
     }
     assert shown.items() >= BODIES.items()
     for name, body in sorted(shown.items()):
-        if name.startswith("POST") and name not in NEEDS_MORE:
+        if name.startswith("POST") and name not in (*NEEDS_MORE, *QUESTIONS):
             answer = await api.alice.post(name.removeprefix("POST "), body)
             assert answer.status == 201, (name, answer.body)
 

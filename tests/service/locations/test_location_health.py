@@ -4,6 +4,7 @@ from structlog.testing import capture_logs
 
 from contract.agent_api import ReleaseReason
 from service.clock import Gap, GapWatch
+from service.db.tables.alerting import check_alert, location_alert
 from service.db.tables.checks import check_
 from service.db.tables.locations import agent, location_outage, location_sample
 from service.db.tables.runs import job
@@ -209,3 +210,26 @@ async def test_a_run_whose_agent_died_just_before_the_location_went_is_missed_to
     await world.change(lambda c, now: expire_jobs(c, watched_since_ms=0, now_ms=now))
     await world.database.write(watch.look)
     assert await causes(world, check_id) == [("MISSED", "no_agent")]
+
+
+async def test_a_location_without_agents_makes_one_alert_however_many_checks_run_there(
+    world: World, watch: LocationWatch
+) -> None:
+    await world.agent_seen()
+    for _ in range(6):
+        await planned(world)
+    world.time.pass_s(TEN_MINUTES_S)
+    out_ms = world.time.now
+    await world.database.write(watch.look)
+    world.time.pass_s(5)
+    await world.database.write(watch.look)
+    await world.agent_seen()
+    await world.database.write(watch.look)
+    rows = await world.rows(select(location_alert).order_by(location_alert.c.created_ms))
+    assert [(row.is_recovery, row.since_ms, row.created_ms) for row in rows] == [
+        (False, out_ms, out_ms),
+        (True, out_ms, out_ms + 5_000),
+    ]
+    assert (rows[0].location, rows[0].location_name) == ("cellar", "Cellar")
+    assert (rows[0].check_count, rows[0].check_names) == (6, ["Front page"] * 4)
+    assert await world.rows(select(check_alert)) == []

@@ -1,0 +1,178 @@
+"""Carries out the steps of one check: its state, alerts, notifications and incident."""
+
+from dataclasses import replace
+from typing import Final
+
+from sqlalchemy import Connection
+
+from service.accounts import actions as accounts
+from service.alerting import store
+from service.alerting.content import (
+    LEVELS,
+    Occasion,
+    build_alert,
+    find_decisive_run,
+    find_places,
+)
+from service.alerting.model import (
+    AlertPolicy,
+    AlertState,
+    AlertType,
+    Level,
+    Places,
+    Seen,
+    Step,
+    StoredAlert,
+    StoredState,
+)
+from service.alerting.rules import choose_settings, read_policy, step
+from service.checks import actions as checks
+from service.checks.model import CheckTerms
+from service.db.ids import new_id
+from service.groups import actions as groups
+from service.maintenance import actions as maintenance
+from service.results import actions as results
+from service.results.model import FinalRun, Record
+from service.sessions import actions as sessions
+
+_NEWEST_RUNS: Final = 200
+"""Among so many results of a check its locations are looked for."""
+
+
+_LOCATIONS_OF_ROUND: Final = 2
+"""From so many locations on, runs of one due time count together."""
+
+
+class CheckSteps:
+    """The steps of one check in one transaction; `save` stores what came of them."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        check_id: str,
+        terms: CheckTerms,
+        stored: StoredState | None,
+        *,
+        now_ms: int,
+    ) -> None:
+        """Take what is stored of the check; None: it is clean."""
+        self._connection = connection
+        self._check_id = check_id
+        self._terms = terms
+        self._was = stored
+        self._stored = stored or StoredState()
+        self._now_ms = now_ms
+        self._policy = find_policy(connection, terms, now_ms=now_ms)
+
+    def take(self, result_id: str, record: Record) -> None:
+        """Count a final result."""
+        self.tick()
+        run = self._find_run(result_id, record)
+        if run is None or not self._policy.is_activated:
+            return
+        level = LEVELS[run.status]
+        if level is not Level.PASSING:
+            self._stored = replace(self._stored, result_id=run.id)
+        self._step(Seen(level, run.started_ms), run.id)
+
+    def tick(self) -> None:
+        """Do what was to be done by now without a result."""
+        self._step(None, self._stored.result_id)
+
+    def save(self) -> None:
+        """Store the state if it has changed."""
+        if self._stored != self._was:
+            store.put_state(
+                self._connection, self._check_id, self._stored, is_new=self._was is None
+            )
+
+    def _find_run(self, result_id: str, record: Record) -> FinalRun | None:
+        """The run that says how the check is doing now. None: nothing new is known."""
+        expected = self._count_expected(record)
+        if expected < _LOCATIONS_OF_ROUND:
+            return _as_run(result_id, record) if record.status.judges_target else None
+        due_ms, counted_ms = record.scheduled_ms, self._stored.round_ms
+        if counted_ms is not None and due_ms <= counted_ms:
+            return None
+        runs = results.list_runs_due_together(
+            self._connection, self._check_id, due_ms=due_ms, session_id=record.session_id
+        )
+        percentage = self._policy.percentage if self._terms.run_parallel else 0
+        decisive = find_decisive_run(runs, expected=expected, percentage=percentage)
+        if decisive is None:
+            self._stored = replace(self._stored, open_round_ms=due_ms)
+        else:
+            self._stored = replace(self._stored, round_ms=due_ms, open_round_ms=None)
+        return decisive
+
+    def _count_expected(self, record: Record) -> int:
+        """At how many locations the check has a run of the same due time."""
+        if self._terms.run_parallel:
+            return len(checks.find_locations(self._connection, self._check_id))
+        if record.session_id is not None:
+            return sessions.count_locations(self._connection, record.session_id)
+        return 1
+
+    def _step(self, seen: Seen | None, result_id: str | None) -> None:
+        before = self._stored
+        after = step(before.state, seen, self._policy, now_ms=self._now_ms)
+        self._stored = replace(before, state=after.state)
+        if after.alert_type is not AlertType.NO_ALERT:
+            self._alert(after, before.state, result_id)
+        if after.state.level is Level.PASSING and before.state.level is not Level.PASSING:
+            self._stored = replace(self._stored, result_id=None, alert_id=None, incident_id=None)
+
+    def _alert(self, after: Step, before: AlertState, result_id: str | None) -> None:
+        is_over = after.state.level is Level.PASSING
+        occasion = Occasion(
+            id=new_id(self._now_ms),
+            alert_type=after.alert_type,
+            reminder=after.reminder,
+            started_ms=before.began_ms if is_over else after.state.since_ms,
+            created_ms=self._now_ms,
+            check_id=self._check_id,
+            group_name=find_group_name(self._connection, self._terms),
+            result=results.find(self._connection, self._check_id, result_id or ""),
+        )
+        alert = build_alert(occasion, self._terms, read_places(self._connection, self._check_id))
+        store.add_alert(self._connection, StoredAlert(alert=alert, notified=after.notifies))
+        if self._stored.alert_id is None:
+            self._stored = replace(self._stored, alert_id=alert.id)
+
+
+def _as_run(result_id: str, record: Record) -> FinalRun:
+    return FinalRun(
+        id=result_id,
+        location=record.location_id,
+        status=record.status,
+        session_id=record.session_id,
+        scheduled_ms=record.scheduled_ms,
+        started_ms=record.started_ms,
+        created_ms=record.started_ms,
+    )
+
+
+def find_policy(connection: Connection, terms: CheckTerms, *, now_ms: int) -> AlertPolicy:
+    """The alert settings in force, and whether the check is silent now."""
+    settings = choose_settings(
+        terms.doc, accounts.find_alert_settings(connection, terms.account_id)
+    )
+    is_silent = terms.muted or maintenance.is_in_maintenance(
+        connection, terms.account_id, terms.doc.get("tags") or (), now_ms=now_ms
+    )
+    return read_policy(settings, is_silent=is_silent, is_activated=terms.activated)
+
+
+def read_places(connection: Connection, check_id: str) -> Places:
+    """How a check is doing at each of its locations."""
+    return find_places(
+        results.list_newest_runs(connection, check_id, limit=_NEWEST_RUNS),
+        last_pass_ms=results.find_last_pass_ms(connection, check_id),
+    )
+
+
+def find_group_name(connection: Connection, terms: CheckTerms) -> str | None:
+    """What the check's group is called. None: the check is in none."""
+    if terms.group_id is None:
+        return None
+    return groups.find(connection, terms.account_id, terms.group_id).name

@@ -1,0 +1,190 @@
+"""Laws of alerts, whatever happens in whatever order; and replays that say what happened."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from service.alerting.model import CLEAN, AlertPolicy, AlertType, Level, Seen, Step
+from service.alerting.replay import Replay, replay
+from service.alerting.rules import read_policy, step
+from service.results import actions as results
+from service.results.model import FinalRun, RunStatus
+from tests.builders.alerting import (
+    FOR_EVER,
+    Alerting,
+    a_check,
+    by_minutes,
+    by_runs,
+    settings,
+    shorten_replayed,
+)
+from tests.builders.world import World
+
+MINUTE = 60_000
+RECOVERIES = {AlertType.RECOVERY, AlertType.DEGRADED_RECOVERY}
+CHANGES = {AlertType.DEGRADED_FAILURE, AlertType.FAILURE_DEGRADED}
+POLICIES = st.builds(
+    AlertPolicy,
+    failed_runs=st.integers(1, 5),
+    failing_ms=st.sampled_from([None, 5 * MINUTE, 30 * MINUTE]),
+    reminders=st.sampled_from([0, 1, 3, 100_000]),
+    reminder_ms=st.sampled_from([MINUTE, 5 * MINUTE, 30 * MINUTE]),
+)
+
+
+class AlertsOfACheck(RuleBasedStateMachine):
+    """Runs, time, silence and pauses in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state, self.now = CLEAN, 1_795_255_200_000
+        self.policy = AlertPolicy()
+        self.is_silent, self.is_activated = False, True
+        self.steps: list[Step] = []
+        self.levels: list[Level] = []
+
+    @initialize(policy=POLICIES)
+    def choose(self, policy: AlertPolicy) -> None:
+        self.policy = policy
+
+    @rule(level=st.sampled_from(Level))
+    def run(self, level: Level) -> None:
+        self.tick()
+        self.step(Seen(level, self.now))
+
+    @rule(minutes=st.integers(0, 90))
+    def wait(self, minutes: int) -> None:
+        self.now += minutes * MINUTE
+        self.tick()
+
+    @rule()
+    def mute_or_not(self) -> None:
+        self.is_silent = not self.is_silent
+
+    @rule()
+    def pause_or_not(self) -> None:
+        self.is_activated = not self.is_activated
+
+    def tick(self) -> None:
+        self.step(None)
+
+    def step(self, seen: Seen | None) -> None:
+        policy = replace(self.policy, is_silent=self.is_silent, is_activated=self.is_activated)
+        taken = step(self.state, seen, policy, now_ms=self.now)
+        assert not (self.is_silent and taken.notifies)
+        assert self.is_activated or taken.alert_type is AlertType.NO_ALERT
+        self.state = taken.state
+        if taken.alert_type is not AlertType.NO_ALERT:
+            self.steps.append(taken)
+
+    @invariant()
+    def no_recovery_without_an_alert_before(self) -> None:
+        is_open = has_told = False
+        for one in self.steps:
+            if one.alert_type in RECOVERIES:
+                assert is_open
+                assert has_told or not one.notifies
+            is_open = one.alert_type not in RECOVERIES
+            has_told = is_open and (has_told or one.notifies)
+
+    @invariant()
+    def nobody_is_told_twice_of_one_level_but_by_numbered_reminders(self) -> None:
+        told = Level.PASSING
+        for one in self.steps:
+            if one.alert_type in RECOVERIES:
+                told = Level.PASSING
+            elif one.notifies and one.reminder == 0:
+                assert one.state.level is not told or one.alert_type in CHANGES
+                told = one.state.level
+
+    @invariant()
+    def reminders_are_numbered_in_a_row(self) -> None:
+        number = 0
+        for one in self.steps:
+            if one.reminder:
+                number += 1
+                assert one.reminder == number
+                assert one.notifies
+            elif one.notifies:
+                number = 0
+
+    @invariant()
+    def a_timer_lies_ahead_and_only_where_the_check_does_not_pass(self) -> None:
+        if self.state.timer_ms is not None:
+            assert self.state.level is not Level.PASSING
+        if self.state.level is Level.PASSING:
+            assert self.state == CLEAN
+
+
+TestAlertsOfACheck = AlertsOfACheck.TestCase
+
+
+@given(st.text("PDF", max_size=30), POLICIES)
+def test_a_first_alert_is_followed_by_no_other_before_a_recovery(
+    letters: str, policy: AlertPolicy
+) -> None:
+    is_open = False
+    for alert in replay(as_replay(letters, policy)):
+        is_first = alert.reminder == 0 and alert.alert_type not in RECOVERIES | CHANGES
+        assert not (is_first and is_open)
+        is_open = alert.alert_type not in RECOVERIES
+
+
+STATUSES = {"P": RunStatus.PASSED, "D": RunStatus.DEGRADED, "F": RunStatus.FAILED}
+
+
+def as_replay(letters: str, policy: AlertPolicy) -> Replay:
+    runs = [
+        FinalRun(f"{number:04}", "cellar", STATUSES[letter], None, *[number * MINUTE] * 3)
+        for number, letter in enumerate(letters)
+    ]
+    return Replay(runs=runs, policy=policy, locations=1, until_ms=len(letters) * MINUTE)
+
+
+@pytest.mark.parametrize(
+    "doc",
+    [
+        by_runs(1),
+        by_runs(3),
+        by_runs(1, reminders={"amount": 2, "interval": 3}),
+        by_minutes(5, reminders={"amount": 100_000, "interval": 1}),
+    ],
+)
+async def test_a_replay_of_stored_results_gives_the_alerts_that_were_made(
+    world: World, doc: dict[str, Any]
+) -> None:
+    check = await a_check(world, doc)
+    await check.runs("PFFDFFFPMPDDDDPPFFFFFFFFMFFFP", every_s=45)
+    await check.wait(600)
+    assert await check.told() == await replayed(check, doc, locations=1)
+
+
+async def test_a_replay_counts_parallel_runs_together(world: World) -> None:
+    places = (world.location_id, *[await world.location(slug) for slug in ("attic", "barn")])
+    doc = settings(parallelRunFailureThreshold={"enabled": True, "percentage": 60})
+    check = await a_check(world, doc, locations=places, run_parallel=True)
+    for letters in ("PPP", "FPP", "FFP", "FFF", "DDP", "MPP", "DDM", "PPP", "FMF", "PPP"):
+        await check.wait(60)
+        due_ms = world.time.now
+        for place, letter in zip(places, letters, strict=True):
+            await check.wait(1)
+            await check.run(letter, scheduled_ms=due_ms, location=place)
+    told = await check.told()
+    assert told[0] == "FAILURE"
+    assert told[-1] == "RECOVERY"
+    assert told == await replayed(check, doc, locations=3)
+
+
+async def replayed(check: Alerting, doc: dict[str, Any], *, locations: int) -> list[str]:
+    window = (0, FOR_EVER)
+    runs = await check.world.database.read(
+        lambda c: results.list_runs_as_stored(c, check.check_id, window=window, limit=10_000)
+    )
+    policy = read_policy(doc["alertSettings"])
+    until_ms = check.world.time.now
+    given_ = Replay(runs=runs, policy=policy, locations=locations, until_ms=until_ms)
+    return [shorten_replayed(alert) for alert in replay(given_)]
