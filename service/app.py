@@ -47,6 +47,7 @@ from service.jobs.long_poll import ClaimQueue, open_claim_queue
 from service.jobs.model import DueTimesMissed
 from service.jobs.unnamed_leases import UnnamedLeases
 from service.locations.health import LocationWatch
+from service.mail.mailer import Mailer
 from service.metrics import Metrics, RequestMetrics
 from service.metrics_page import MetricsPage
 from service.pepper import pepper_of, wrong_pepper
@@ -56,6 +57,9 @@ from service.scheduling.tick import GROUP, ClockWatch, Scheduler
 from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
 from service.settings import BadgeAccess, Settings
+from service.subscriptions import actions as subscriptions
+from service.subscriptions.mails import GROUP as MAIL_GROUP
+from service.subscriptions.mails import Links, StatusMails
 from service.vault.encryption import Vault
 from service.vault.startup import open_vault
 
@@ -66,6 +70,7 @@ _REAP_S = 1.0
 _LOOK_S = 5.0
 _TIMERS_S = 1.0
 _SWEEP_S = 600.0
+_MAILS_S = 1.0
 _DISK_FULL = "The service's disk takes no more; nothing was stored. Try again once it has room."
 
 
@@ -110,7 +115,10 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         watch = GapWatch(await database.read(_last_heard_ms))
         claim_queue = await open_claim_queue(database, clock, vault, watch)
         service, presence = _assemble(settings, backend, claim_queue, secrets)
-        periodics = _periodics(clock, watch, backend.bundles)
+        periodics = [
+            *_periodics(clock, watch, backend.bundles),
+            *_status_mails(settings, clock, pepper),
+        ]
         async with _loops(database, periodics, presence):
             try:
                 yield service
@@ -183,6 +191,7 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
     def forgetter(connection: Connection) -> int:
         now_ms = clock.now_ms(connection)
         gone = idempotency.forget_old(connection, now_ms=now_ms)
+        gone += subscriptions.forget_unconfirmed(connection, now_ms=now_ms)
         return gone + audit.forget_old(connection, now_ms=now_ms)
 
     def act_on_timers(connection: Connection) -> int:
@@ -206,6 +215,21 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
         Periodic(name="locations", act=changing(locations.look), every_s=_LOOK_S),
         Periodic(name="reaper", act=changing(reap), every_s=_REAP_S, most=settle.GROUP),
     )
+
+
+def _mailer(settings: Settings) -> Mailer | None:
+    """None: the operator has named no mail server."""
+    server, sender = settings.smtp_server, settings.mail_sender
+    return None if server is None or sender is None else Mailer(server, sender)
+
+
+def _status_mails(settings: Settings, clock: Clock, pepper: Pepper) -> list[Periodic]:
+    """Links in mails need an address that no request tells."""
+    mailer, base_url = _mailer(settings), settings.public_url
+    if mailer is None or base_url is None:
+        return []
+    mails = StatusMails(clock, mailer, Links(pepper, base_url))
+    return [Periodic(name="status-mails", act=mails.send_due, every_s=_MAILS_S, most=MAIL_GROUP)]
 
 
 def _assemble(
@@ -293,6 +317,7 @@ def _backend(
         exporter=exporter_of(database, time.monotonic),
         addresses=settings.static_addresses,
         badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,
+        sends_status_mails=settings.smtp_server is not None and settings.public_url is not None,
         public_url=settings.public_url,
     )
 

@@ -24,6 +24,7 @@ from service.http.docs_page import install_page
 from service.http.error_responses import install_errors
 from service.http.openapi import document_of, install_openapi
 from service.http.request_body import BodyGate
+from service.incidents import api as incidents
 from service.locations import api as locations
 from service.maintenance import api as maintenance
 from service.results import api as result_lists
@@ -31,7 +32,11 @@ from service.results import api as results
 from service.runtimes import api as runtimes
 from service.sessions import api as sessions
 from service.snippets import api as snippets
+from service.status_pages import api as status_pages
+from service.status_pages import public as public_status_pages
 from service.statuses import api as statuses
+from service.subscriptions import api as subscriptions
+from service.subscriptions import visitor_routes
 from service.triggers import api as triggers
 from service.triggers import links
 from service.variables import api as variables
@@ -64,6 +69,11 @@ _ROUTERS: Final = (
     runtimes.router,
     links.router,
     addresses.router,
+    incidents.router,
+    status_pages.services_router,
+    subscriptions.router,
+    status_pages.router,
+    public_status_pages.router,
 )
 OPERATIONS: Final[tuple[BaseRoute, ...]] = tuple(
     route for router in _ROUTERS for route in router.routes
@@ -77,7 +87,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
     # A redirect has no body, and curl follows none: it would look like a success without one.
     app.router.redirect_slashes = False
     install_errors(app, OPERATIONS)
-    app.router.routes += OPERATIONS
+    app.router.routes += [*OPERATIONS, *visitor_routes.routes()]
     install_openapi(app, document)
     install_page(app)
     app.add_middleware(

@@ -33,6 +33,7 @@ from service.http.errors import ConflictError, InvalidError
 from service.jobs import actions as jobs
 from service.scheduling import actions as scheduling
 from service.sessions import actions as sessions
+from service.status_pages import actions as status_pages
 from service.triggers import triggers
 from service.triggers.model import Runs, Target
 from service.variables import actions as variables
@@ -47,12 +48,13 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
     """Set up a check; it runs from now on if it is activated.
 
     Raises:
-        InvalidError: it names a group, location, snippet or bundle that is not there, or no
-            location.
+        InvalidError: it names a group, location, snippet, bundle or service that is not there, or
+            no location.
         ConflictError: its ping token is another check's.
         UnreadableError: secrets of its group cannot be decrypted.
     """
     check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=None, kept_token=None)
+    _require_incident_service(connection, scope, doc)
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
     whole_group = decrypt_group_for_people(group, scope.vault) if group else None
     effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
@@ -78,8 +80,8 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
 
     Raises:
         NotFoundError: the account has no such check.
-        InvalidError: it is of another type, or names a group, location, snippet or bundle that is
-            not there, or no location.
+        InvalidError: it is of another type, or names a group, location, snippet, bundle or service
+            that is not there, or no location.
         UnreadableError: secrets of its group cannot be decrypted and its own can: it would run no
             more.
     """
@@ -90,6 +92,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
         stored=lambda: decrypt(before, scope.vault).doc,
         kept_token=_ping_token(before.doc),
     )
+    _require_incident_service(connection, scope, doc)
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
     opens = decrypt_group_for_people if _is_whole(connection, scope, before) else _decrypt_group
     whole_group = opens(group, scope.vault) if group else None
@@ -100,6 +103,17 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
     _put_variables(connection, scope, check_id, check)
     _reschedule(connection, scope, before, effect=effect, token=_ping_token(doc))
     return _find_with_variables(connection, scope, check_id)
+
+
+def _require_incident_service(connection: Connection, scope: Scope, doc: Mapping[str, Any]) -> None:
+    """Refuse a `triggerIncident` whose incidents could not touch anything."""
+    if wanted := doc.get("triggerIncident"):
+        status_pages.require_services(
+            connection,
+            scope.account_id,
+            [wanted["serviceId"]],
+            field="triggerIncident.serviceId",
+        )
 
 
 def _require_same_type(before: CheckRow, check: CheckWrite) -> None:

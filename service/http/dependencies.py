@@ -45,6 +45,8 @@ class Backend:
     """Where checks' requests come from, as the operator has set it."""
     badges_for_anyone: bool = False
     """Whether badges need no API key."""
+    sends_status_mails: bool = False
+    """Whether subscribers of status pages get mails: there is a mail server, and a `public_url`."""
     public_url: str | None = None
     """Where people and jobs reach the service. None: where the request came in."""
 

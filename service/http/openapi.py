@@ -98,6 +98,22 @@ _GROUP: Final = {
     "apiCheckDefaults": {"url": "https://shop.example", "headers": [], "queryParameters": []},
     "retryStrategy": {"type": "FIXED", "baseBackoffSeconds": 10, "maxRetries": 2},
 }
+_PAGE: Final = {
+    "name": "Shop status",
+    "url": "shop",
+    "description": "How the shop is.",
+    "cards": [{"name": "Shop", "services": []}],
+}
+_INCIDENT: Final = {
+    "name": "Orders fail",
+    "severity": "MAJOR",
+    "services": [{"id": "019b0f5e-7a43-7d12-8f6e-0c8f3f1f6a2b"}],
+}
+_UPDATE: Final = {
+    "description": "Orders cannot be paid.",
+    "status": "INVESTIGATING",
+    "notifySubscribers": True,
+}
 BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/check-groups": _GROUP,
     "PUT /v1/check-groups/{id}": _GROUP,
@@ -117,6 +133,17 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/alert-settings/preview": {
         "checkId": "0199f1d2-6a7c-7d3e-9f5a-3f0c2b1a4d5e",
         "alertSettings": {"runBasedEscalation": {"failedRunThreshold": 3}},
+    },
+    "POST /v1/status-pages/services": {"name": "Checkout"},
+    "PUT /v1/status-pages/services/{serviceId}": {"name": "Checkout"},
+    "POST /v1/status-pages": _PAGE,
+    "PUT /v1/status-pages/{statusPageId}": _PAGE,
+    "POST /v1/status-pages/incidents": {**_INCIDENT, "incidentUpdates": [_UPDATE]},
+    "PUT /v1/status-pages/incidents/{incidentId}": _INCIDENT,
+    "POST /v1/status-pages/incidents/{incidentId}/incident-updates": _UPDATE,
+    "PUT /v1/status-pages/incidents/{incidentId}/incident-updates/{incidentUpdateId}": _UPDATE,
+    "POST /v1/status-pages/{statusPageId}/subscriptions/bulk": {
+        "subscriptions": [{"type": "EMAIL", "config": "ann@example.com"}]
     },
     "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
 }
@@ -216,6 +243,10 @@ TAGS: Final[Mapping[str, str]] = {
     "Prometheus": "How checks and locations stand, for Prometheus.",
     "Alerts": "What people were notified of, and what other settings would have led to.",
     "Triggers": "Links that run a check or a group without an API key.",
+    "Status pages": "What an account shows of its services to everybody.",
+    "Status page services": "What status pages show and incidents touch.",
+    "Incidents": "What happens to services, and what is said of it.",
+    "Subscriptions": "Who gets mails of the incidents of a status page.",
     "Badges": "Pictures of a status, for web pages.",
     "Private locations": "Where agents run, their keys, and their queues.",
     "Locations": "Regions that a check may name.",

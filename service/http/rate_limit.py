@@ -28,6 +28,8 @@ class RateClass(StrEnum):
     """Pings of a heartbeat that come to the service itself, per token."""
     GUESSED_PINGS = "guessed pings"
     """Pings with tokens that no heartbeat has, per address."""
+    SUBSCRIPTIONS = "subscriptions"
+    """Subscriptions to status pages by visitors, per address."""
     AGENTS = "agents"
     """All calls of agents, per location key."""
     REFUSED = "refused keys"
@@ -50,6 +52,7 @@ ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.TRIGGER_LINKS: Allowance(10),
     RateClass.PINGS: Allowance(300),
     RateClass.GUESSED_PINGS: Allowance(300),
+    RateClass.SUBSCRIPTIONS: Allowance(20, 3600),
     RateClass.AGENTS: Allowance(120_000),
     RateClass.REFUSED: Allowance(300),
 }

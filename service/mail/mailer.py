@@ -3,6 +3,7 @@
 import asyncio
 import re
 from contextlib import suppress
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -30,12 +31,15 @@ class Mailer:
 
     async def send(self, message: Message) -> MailFailure | None:
         """Send a mail. None: the server has taken it."""
-        mail = build_mail(message, self._sender)
         try:
+            mail = build_mail(message, self._sender)
             async with asyncio.timeout(self._limit_s):
                 await self._hand_over(mail, message.to)
         except UnicodeError:
             reason = f"The mail server {self._server.host} takes ASCII addresses only."
+            return MailFailure(reason, is_permanent=True)
+        except (MessageError, ValueError) as problem:
+            reason = f"It cannot be written as a mail: {_clip(str(problem))}"
             return MailFailure(reason, is_permanent=True)
         except (aiosmtplib.SMTPException, OSError) as problem:
             return self._failure(problem)

@@ -11,6 +11,7 @@ from service.db.tables import (
     locations,
     maintenance,
     runs,
+    status_pages,
 )
 from service.db.tables.conventions import declared
 
@@ -23,6 +24,7 @@ SUBJECTS: Final = (
     error_groups,
     maintenance,
     alerting,
+    status_pages,
 )
 """Every module that declares tables; a test holds this equal to the folder."""
 metadata: Final = declared

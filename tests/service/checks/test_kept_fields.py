@@ -7,9 +7,10 @@ import pytest
 from service.routers import document
 from tests.builders.any_check import TYPES, least_body
 from tests.builders.check_bodies import check_body
+from tests.builders.status_pages import a_service
 from tests.servers.public_api import ApiUser
 
-LATER = {
+LATER: dict[str, Any] = {
     "useGlobalAlertSettings": False,
     "alertSettings": {
         "escalationType": "TIME_BASED",
@@ -52,9 +53,11 @@ ZERO = "0001-01-01T00:00:00Z"
 
 async def what_is_kept(user: ApiUser, kind: str) -> dict[str, Any]:
     """The fields that a type keeps, each unlike its default."""
+    service = await a_service(user)
     group = (await user.post("/v1/check-groups", {"name": "Shop"})).body
     runs = {"groupId": group["id"], "retryStrategy": STRATEGY, "runParallel": True}
-    every = {**LATER, **runs}
+    incident = {**LATER["triggerIncident"], "serviceId": service}
+    every = {**LATER, **runs, "triggerIncident": incident}
     return {name: every[name] for name in every.keys() - REFUSED.get(kind, set())}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from service.heartbeats.actions import ReceivedPing, take_pings
 from service.routers import document
+from tests.builders import status_pages as statuses
 from tests.builders.certificates import certificate_body
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body
 from tests.builders.examples import BODIES
@@ -23,6 +24,7 @@ OPEN: Final = (
     "GET /v1/runtimes/{id}",
     "GET /checks/{checkId}/trigger/{token}",
     "GET /check-groups/{groupId}/trigger/{token}",
+    "GET /status-pages/{url}.json",
 )
 """These belong to nobody."""
 OWN_SPACE: Final = ("PUT /v1/code-bundles/{sha256}",)
@@ -57,6 +59,9 @@ LISTS: Final = (
     "/v1/maintenance-windows",
     "/v1/private-locations",
     "/v1/snippets",
+    "/v1/status-pages",
+    "/v1/status-pages/incidents",
+    "/v1/status-pages/services",
     "/v1/variables",
 )
 GUARDED: Final = [name for name in operations() if name not in OPEN]
@@ -107,6 +112,25 @@ async def a_group(api: PublicApi, name: str) -> Ids:
 async def a_snippet(api: PublicApi, name: str) -> Ids:
     body = {"name": f"of-{name.split(maxsplit=1)[0].lower()}", "script": "1"}
     return {"id": str((await made(api, "/v1/snippets", body))["id"])}
+
+
+async def a_status_page(api: PublicApi, name: str) -> Ids:
+    service = await statuses.a_service(api.alice)
+    if "/services" in name:
+        return {"serviceId": service}
+    if "/incidents" in name:
+        incident = await statuses.an_incident(api.alice, service)
+        update = await statuses.say(api.alice, incident, "RESOLVED")
+        return {
+            "incidentId": incident["id"],
+            "incidentUpdateId": update["id"],
+            "serviceId": service,
+        }
+    page = await statuses.a_page(api.alice, service, isPrivate=True)
+    path = f"/v1/status-pages/{page['id']}/subscriptions"
+    await made(api, f"{path}/bulk", {"subscriptions": [{"type": "EMAIL", "config": "a@b.test"}]})
+    (subscription,) = (await api.alice.get(path)).body
+    return {"statusPageId": page["id"], "subscriptionId": subscription["id"]}
 
 
 async def a_location(api: PublicApi, name: str) -> Ids:
@@ -179,6 +203,7 @@ MAKERS: Final[Mapping[str, Make]] = {
     "maintenance-windows": a_maintenance_window,
     "private-locations": a_location,
     "snippets": a_snippet,
+    "status-pages": a_status_page,
     "triggers": a_trigger,
     "variables": a_variable,
 }
@@ -204,11 +229,18 @@ async def ask(user: ApiUser, name: str, ids: Ids) -> Answer:
     if "sha256" in template and method == "PUT":
         return await user.put(path, data=BUNDLE)
     body = suite_body(sha256_of(BUNDLE)) if "playwright" in path else BODIES.get(name)
+    if method == "PUT" and "services" in (body or {}):
+        body = {**body, "services": [{"id": ids["serviceId"]}]}
     query = {"maxWaitSeconds": "1"} if path.endswith("completion") else {}
     if path.endswith("/metrics"):
         now_s = int(time.time())
         query = {"from": str(now_s - 60), "to": str(now_s)}
     return await user.ask(method, path, deepcopy(body) if method != "GET" else None, params=query)
+
+
+def entries_of(answer: Answer) -> list[Any]:
+    """The items of a list, by page or by cursor."""
+    return list(answer.body["entries"] if isinstance(answer.body, dict) else answer.body)
 
 
 def test_each_operation_with_an_id_is_in_the_table() -> None:
@@ -260,10 +292,12 @@ async def test_a_list_holds_nothing_of_another_account(
     await made(api, "/v1/variables")
     await made(api, "/v1/client-certificates", certificate_body())
     await made(api, "/v1/maintenance-windows")
+    await a_status_page(api, "/incidents")
+    await a_status_page(api, "")
     hers, his = [
         {
             str(one.get("id") or one.get("key") or one["checkId"])
-            for one in (await user.get(path)).body
+            for one in entries_of(await user.get(path))
         }
         for user in (api.alice, charlie)
     ]

@@ -1,0 +1,1 @@
+"""What happens to services: incidents and their updates."""

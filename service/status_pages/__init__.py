@@ -1,0 +1,1 @@
+"""Status pages: what an account shows of its services to everybody."""
