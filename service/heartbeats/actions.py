@@ -131,7 +131,7 @@ def _correct(
     end_ms = after.at_ms if after else now_ms + 1
     window = (before.at_ms if before else late.at_ms, end_ms)
     marks = store.list_marks(connection, check_id, window=window)
-    failures = results.list_failures(connection, check_id, window=window)
+    failures = _list_failures(connection, check_id, (late.at_ms, end_ms), terms)
     if after is None and not marks and not failures:
         return
     pings = [one for one in (before, late, after) if one is not None]
@@ -155,6 +155,21 @@ def _correct(
     wrong = disproved(failures, ping_ms=late.at_ms, terms=terms)
     for result_id in wrong.keys() - store.list_corrected(connection, check_id, window=window):
         store.add_correction(connection, check_id, result_id, wrong[result_id])
+
+
+def _list_failures(
+    connection: Connection, check_id: str, window: tuple[int, int], terms: Terms
+) -> Mapping[str, int]:
+    """The failed results that a ping at the window's begin may disprove, and the first after them.
+
+    The agent may have been cut off for a month and relay a ping for each minute of it: the rest of
+    the window is not read anew for each.
+    """
+    from_ms, end_ms = window
+    safe_until_ms = min(from_ms + terms.limit_ms + 1, end_ms)
+    within = results.list_failures(connection, check_id, window=(from_ms, safe_until_ms))
+    later = (safe_until_ms, end_ms)
+    return {**within, **results.list_failures(connection, check_id, window=later, limit=1)}
 
 
 def _read_terms(spec_json: bytes) -> Terms:

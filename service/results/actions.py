@@ -38,10 +38,13 @@ def measurements(connection: Connection, check_ids: Sequence[str]) -> Mapping[st
 
 
 def list_failures(
-    connection: Connection, check_id: str, *, window: tuple[int, int]
+    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int | None = None
 ) -> Mapping[str, int]:
-    """When the final results of a window that failed began, by id; the window as above."""
-    return store.list_failures(connection, check_id, window=window)
+    """When the first final results of a window that failed began, by id; the window as above.
+
+    No limit: all of them.
+    """
+    return store.list_failures(connection, check_id, window=window, limit=limit)
 
 
 def extremes(

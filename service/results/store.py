@@ -108,12 +108,16 @@ _COUNTS: Final = (
     )
     .group_by(result.c.status)
 )
-_FAILED: Final = select(result.c.id, result.c.ts).where(
-    result.c.check_id == bindparam("check_id"),
-    result.c.ts >= bindparam("from_ms"),
-    result.c.ts < bindparam("to_ms"),
-    result.c.result_type == _IS_FINAL,
-    result.c.status.in_(_FAILURES),
+_FAILED: Final = (
+    select(result.c.id, result.c.ts)
+    .where(
+        result.c.check_id == bindparam("check_id"),
+        result.c.ts >= bindparam("from_ms"),
+        result.c.ts < bindparam("to_ms"),
+        result.c.result_type == _IS_FINAL,
+        result.c.status.in_(_FAILURES),
+    )
+    .order_by(result.c.ts)
 )
 _EXTREMES: Final = (
     select(
@@ -232,11 +236,11 @@ def counts(
 
 
 def list_failures(
-    connection: Connection, check_id: str, *, window: tuple[int, int]
+    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int | None
 ) -> dict[str, int]:
-    """When the final results of a window that failed began, by id."""
+    """When the first final results of a window that failed began, by id. No limit: all of them."""
     asked = {"check_id": check_id, "from_ms": window[0], "to_ms": window[1]}
-    return {row.id: row.ts for row in connection.execute(_FAILED, asked)}
+    return {row.id: row.ts for row in connection.execute(_FAILED.limit(limit), asked)}
 
 
 def extremes(
