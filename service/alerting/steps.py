@@ -34,6 +34,7 @@ from service.maintenance import actions as maintenance
 from service.results import actions as results
 from service.results.model import FinalRun, Record
 from service.sessions import actions as sessions
+from service.status_pages import actions as status_pages
 
 _NEWEST_RUNS: Final = 200
 """Among so many results of a check its locations are looked for."""
@@ -119,8 +120,33 @@ class CheckSteps:
         self._stored = replace(before, state=after.state)
         if after.alert_type is not AlertType.NO_ALERT:
             self._alert(after, before.state, result_id)
+        if after.state.level is Level.FAILING and after.notifies:
+            self._open_incident()
         if after.state.level is Level.PASSING and before.state.level is not Level.PASSING:
+            self._resolve_incident()
             self._stored = replace(self._stored, result_id=None, alert_id=None, incident_id=None)
+
+    def _open_incident(self) -> None:
+        """Open the incident that the check wants; an outage has one."""
+        trigger = self._terms.doc.get("triggerIncident")
+        if not trigger or self._stored.incident_id is not None:
+            return
+        incident_id = status_pages.open_incident(
+            self._connection,
+            self._terms.account_id,
+            trigger,
+            check_id=self._check_id,
+            now_ms=self._now_ms,
+        )
+        self._stored = replace(self._stored, incident_id=incident_id)
+
+    def _resolve_incident(self) -> None:
+        """Resolve the outage's incident, whether or not anybody is notified."""
+        incident_id = self._stored.incident_id
+        if incident_id is not None:
+            status_pages.resolve_incident(
+                self._connection, self._terms.account_id, incident_id, now_ms=self._now_ms
+            )
 
     def _alert(self, after: Step, before: AlertState, result_id: str | None) -> None:
         is_over = after.state.level is Level.PASSING
