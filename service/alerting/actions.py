@@ -13,6 +13,7 @@ from service.checks import actions as checks
 from service.db.ids import new_id
 from service.locations.model import LocationRow
 from service.results.model import Record, Recorded, ResultType, RunStatus
+from service.status_pages import actions as status_pages
 
 GROUP: Final = 100
 """How many timers one transaction serves."""
@@ -82,6 +83,13 @@ def act_on_timers(connection: Connection, *, now_ms: int) -> int:
             steps.tick()
             steps.save()
     return len(due)
+
+
+def abandon(connection: Connection, account_id: str, check_id: str, *, now_ms: int) -> None:
+    """The check goes, and its state with it: nothing else would resolve its incident."""
+    for stored in store.find_states(connection, [check_id]).values():
+        if stored.incident_id is not None:
+            status_pages.resolve_incident(connection, account_id, stored.incident_id, now_ms=now_ms)
 
 
 def report_location(

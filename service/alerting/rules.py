@@ -85,8 +85,13 @@ def _holds(condition: Condition, state: AlertState, policy: AlertPolicy, now_ms:
         case Condition.AFTER_ALERT:
             return state.recorded is not Level.PASSING
         case Condition.AT_THRESHOLD:
-            known = state.recorded if policy.is_silent else state.told
-            return known is not state.level and _is_at_threshold(state, policy, now_ms)
+            return _is_due(state, policy, now_ms)
+
+
+def _is_due(state: AlertState, policy: AlertPolicy, now_ms: int) -> bool:
+    """Whether an alert of this level was not made yet, and the threshold is reached."""
+    known = state.recorded if policy.is_silent else state.told
+    return known is not state.level and _is_at_threshold(state, policy, now_ms)
 
 
 def _is_at_threshold(state: AlertState, policy: AlertPolicy, now_ms: int) -> bool:

@@ -10,8 +10,10 @@ from contract.result import Failure, FailureKind, Outcome, Status
 from service.alerting import actions as alerting
 from service.alerting import store
 from service.alerting.model import AlertFilter, StoredAlert
-from service.alerting.replay import ReplayedAlert
+from service.alerting.replay import Replay, ReplayedAlert, replay
+from service.alerting.rules import read_policy
 from service.db.tables.alerting import alert_state
+from service.results import actions as results
 from service.results.model import Record
 from service.results.recording import record
 from tests.builders.stored_results import a_record
@@ -110,6 +112,20 @@ class Alerting:
     async def told(self) -> list[str]:
         """The alerts, oldest first, with the number of a reminder; in brackets: nobody was told."""
         return [shorten(one) for one in await self.alerts()]
+
+    async def replayed(self, settings: dict[str, Any], *, locations: int = 1) -> list[str]:
+        """What a replay of the stored results says of the alerts until now."""
+        window = (0, FOR_EVER)
+        runs = await self.world.database.read(
+            lambda c: results.list_runs_as_stored(c, self.check_id, window=window, limit=10_000)
+        )
+        given = Replay(
+            runs=runs,
+            policy=read_policy(settings),
+            locations=locations,
+            until_ms=self.world.time.now,
+        )
+        return [shorten_replayed(alert) for alert in replay(given)]
 
     async def is_stored(self) -> bool:
         """Whether anything is kept of the check's state."""

@@ -10,17 +10,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from service.alerting.model import CLEAN, AlertPolicy, AlertType, Level, Seen, Step
 from service.alerting.replay import Replay, replay
-from service.alerting.rules import read_policy, step
-from service.results import actions as results
+from service.alerting.rules import step
 from service.results.model import FinalRun, RunStatus
 from tests.builders.alerting import (
-    FOR_EVER,
-    Alerting,
     a_check,
     by_minutes,
     by_runs,
     settings,
-    shorten_replayed,
 )
 from tests.builders.world import World
 
@@ -160,7 +156,7 @@ async def test_a_replay_of_stored_results_gives_the_alerts_that_were_made(
     check = await a_check(world, doc)
     await check.runs("PFFDFFFPMPDDDDPPFFFFFFFFMFFFP", every_s=45)
     await check.wait(600)
-    assert await check.told() == await replayed(check, doc, locations=1)
+    assert await check.told() == await check.replayed(doc["alertSettings"])
 
 
 async def test_a_replay_counts_parallel_runs_together(world: World) -> None:
@@ -176,15 +172,4 @@ async def test_a_replay_counts_parallel_runs_together(world: World) -> None:
     told = await check.told()
     assert told[0] == "FAILURE"
     assert told[-1] == "RECOVERY"
-    assert told == await replayed(check, doc, locations=3)
-
-
-async def replayed(check: Alerting, doc: dict[str, Any], *, locations: int) -> list[str]:
-    window = (0, FOR_EVER)
-    runs = await check.world.database.read(
-        lambda c: results.list_runs_as_stored(c, check.check_id, window=window, limit=10_000)
-    )
-    policy = read_policy(doc["alertSettings"])
-    until_ms = check.world.time.now
-    given_ = Replay(runs=runs, policy=policy, locations=locations, until_ms=until_ms)
-    return [shorten_replayed(alert) for alert in replay(given_)]
+    assert told == await check.replayed(doc["alertSettings"], locations=3)

@@ -12,6 +12,7 @@ from service.alerting.model import Mismatch
 from service.db.sqlite_group import driver
 from service.db.tables.checks import check_, check_group
 from service.db.tables.maintenance import maintenance_window
+from service.db.tables.runs import session
 from service.results.model import ResultType
 from service.results.recording import record
 from tests.builders.alerting import a_check, an_outcome_of, by_minutes, by_runs, settings
@@ -196,6 +197,31 @@ async def test_runs_that_were_due_before_others_that_counted_say_nothing(world: 
     await check.run("P", scheduled_ms=due)
     await check.run("P", scheduled_ms=due, location=other)
     assert await check.told() == ["FAILURE"]
+
+
+async def test_the_runs_of_a_session_count_together(world: World) -> None:
+    other = await world.location("attic")
+    check = await a_check(world, locations=(world.location_id, other))
+    await check.run("F")
+    due_ms = world.time.now + 1_000
+    row = {
+        "id": "session-1",
+        "account_id": world.account_id,
+        "check_id": check.check_id,
+        "check_type": "URL",
+        "name": "Front page",
+        "locations": ["cellar", "attic"],
+        "status": "STARTED",
+        "pending": 2,
+        "started_ms": due_ms,
+    }
+    await world.database.write(lambda c: c.execute(session.insert(), row))
+    of_session = {"session_id": "session-1", "scheduled_ms": due_ms}
+    await check.run("P", **of_session)
+    assert await check.told() == ["FAILURE"]
+    await check.run("P", location=other, **of_session)
+    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.replayed({}) == ["FAILURE", "RECOVERY"]
 
 
 async def test_an_alert_says_what_a_person_needs_at_night(world: World) -> None:
