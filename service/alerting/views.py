@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from contract.checks import CheckType
 from service.alerting.model import LocationAlert, StoredAlert
 from service.alerting.replay import ReplayedAlert
 from service.checks.fields import AlertSettings
@@ -53,7 +54,7 @@ class CheckAlertShown(ResponseModel):
     """The name of the check, when the alert was made."""
     check_id: str
     alert_type: AlertTypeShown
-    check_type: str
+    check_type: CheckType
     run_location: str
     """The location whose result caused the alert. Empty: the result is not stored any more."""
     response_time: float
@@ -94,7 +95,7 @@ def render(stored: StoredAlert) -> CheckAlertShown:
         name=alert.check_name,
         check_id=alert.check_id,
         alert_type=alert.alert_type.value,
-        check_type=alert.check_type.value,
+        check_type=alert.check_type,
         run_location=alert.location,
         response_time=alert.response_time_ms or 0,
         error=alert.error,
