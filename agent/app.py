@@ -291,6 +291,7 @@ class HttpEndpoints:
             pulse=self.pulse,
             metrics_text=metrics.text,
             port=settings.health_port,
+            host=settings.health_host,
             redact=Redactor(settings.secret_values()).text,
         )
         self._clock = PingClock()
@@ -339,4 +340,4 @@ class HttpEndpoints:
         intake = PingIntake(
             self.last_pings, take=self.relay.take, clock=self._clock, clean=redactor.text
         )
-        return PingPort(intake, port=settings.heartbeat_port)
+        return PingPort(intake, port=settings.heartbeat_port, host=settings.heartbeat_host)

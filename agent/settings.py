@@ -31,8 +31,12 @@ class Settings:
     uptime_concurrency: int = 256
     body_memory_mb: int = 256
     health_port: int = 8081
+    health_host: str = ""
+    """Empty: every address of the machine."""
     heartbeat_port: int = 8082
     """0: off."""
+    heartbeat_host: str = ""
+    """Empty: every address of the machine."""
     external_observability: bool = True
     log_level: LogLevel = LogLevel.INFO
     log_format: LogFormat = LogFormat.JSON

@@ -1,5 +1,6 @@
 """Every setting of the agent: name, default, limits, sentence."""
 
+import ipaddress
 import os
 import re
 import ssl
@@ -26,6 +27,7 @@ _UNITS: Final = {
     "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4,
     "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4,
 }  # fmt: skip
+_LISTEN_ADDRESS: Final = "an IP address of this machine, as in 127.0.0.1"
 _CGROUP_LIMITS: Final = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -69,6 +71,11 @@ def service_url(text: str) -> str:
     if parts.username is not None or parts.query or parts.fragment or is_of_api:
         raise ValueError(text)
     return text.rstrip("/")
+
+
+def listen_address(text: str) -> str:
+    """An IP address to listen on; which ones this machine has is known when it listens."""
+    return str(ipaddress.ip_address(text))
 
 
 def proxy_url(text: str) -> str:
@@ -299,12 +306,28 @@ SETTINGS: Final = (
         meaning="Port of the probes and of /metrics; 0 selects a free one.",
     ),
     Setting(
+        name="AGENT_HEALTH_HOST",
+        field="health_host",
+        read=listen_address,
+        default="all addresses",
+        allowed=_LISTEN_ADDRESS,
+        meaning="The only address on which AGENT_HEALTH_PORT listens, as in 127.0.0.1.",
+    ),
+    Setting(
         name="HEARTBEAT_PORT",
         field="heartbeat_port",
         read=whole(0, 65535),
         default="8082",
         allowed="0 to 65535",
         meaning="Port on which jobs in the closed network send heartbeat pings; 0 disables it.",
+    ),
+    Setting(
+        name="HEARTBEAT_HOST",
+        field="heartbeat_host",
+        read=listen_address,
+        default="all addresses",
+        allowed=_LISTEN_ADDRESS,
+        meaning="The only address on which HEARTBEAT_PORT listens, as in 127.0.0.1.",
     ),
     Setting(
         name="EXTERNAL_OBSERVABILITY",

@@ -193,7 +193,7 @@ def up(
     \b
       API_KEY_FILE=.picket/location-key EXTRA_CA_CERTS=.picket/demo-authority.pem \\
         SERVICE_URL=$(cat .picket/service-url) AGENT_DATA_DIR=$PWD/.picket/second \\
-        AGENT_HEALTH_PORT=0 HEARTBEAT_PORT=0 .venv/bin/picket agent
+        AGENT_HEALTH_HOST=127.0.0.1 AGENT_HEALTH_PORT=0 HEARTBEAT_PORT=0 .venv/bin/picket agent
     """  # noqa: D301 - \b is one character, a mark for click
     from picket.terminal import Terminal
     from picket.up.command import UpOptions, run_up

@@ -65,19 +65,21 @@ class HttpPort:
 _BECAUSE: Final = {
     errno.EADDRINUSE: "another program listens there",
     errno.EACCES: "this user may not listen there",
-    errno.EADDRNOTAVAIL: "this machine does not have the address",
 }
+_NO_SUCH_ADDRESS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
 class PortUnavailableError(Exception):
-    """A setting names a port that cannot be had; the text is one line for whoever set it."""
+    """A setting names a port or an address that cannot be had; the text is one line on it."""
 
 
 def open_port(setting: str, port: int, *, host: str = "") -> socket.socket:
     """A listening socket; port 0 takes a free one, host "" means every address of the machine.
 
+    `setting`: the variable with the port. The one with the host ends with `_HOST` instead.
+
     Raises:
-        PortUnavailableError: the port is taken or not allowed.
+        PortUnavailableError: the port is taken or not allowed, or the machine lacks the address.
     """
     try:
         if not host and socket.has_dualstack_ipv6():
@@ -85,6 +87,11 @@ def open_port(setting: str, port: int, *, host: str = "") -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
     except OSError as problem:
+        if problem.errno in _NO_SUCH_ADDRESS:
+            raise PortUnavailableError(
+                f"{setting.removesuffix('_PORT')}_HOST is {host}, but this machine does not have "
+                "the address; use an address of this machine, as in 127.0.0.1"
+            ) from problem
         because = _BECAUSE.get(problem.errno or 0, problem.strerror or "it cannot be opened")
         raise PortUnavailableError(
             f"{setting} is {port}, but {because}; use a free port, or 0 for any"

@@ -160,21 +160,28 @@ def find_unhidden_secrets(settings: Settings) -> list[Finding]:
 def check_ports(settings: Settings) -> list[Finding]:
     """Whether the agent could listen where it wants to."""
     health, heartbeat = settings.health_port, settings.heartbeat_port
-    first = check_port("AGENT_HEALTH_PORT", health)
-    if heartbeat and heartbeat == health:
+    hosts = {settings.health_host, settings.heartbeat_host}
+    first = check_port("AGENT_HEALTH_PORT", health, host=settings.health_host)
+    if heartbeat and heartbeat == health and (len(hosts) == 1 or hosts & _ALL_ADDRESSES):
         seen = f"port {heartbeat} is also AGENT_HEALTH_PORT"
         return [first, fail("HEARTBEAT_PORT", seen, fix="use another port, or 0 for none")]
-    return [first, check_port("HEARTBEAT_PORT", heartbeat)]
+    return [first, check_port("HEARTBEAT_PORT", heartbeat, host=settings.heartbeat_host)]
 
 
-def check_port(name: str, port: int) -> Finding:
-    """Whether the agent could listen there."""
+_ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
+
+
+def check_port(name: str, port: int, *, host: str = "") -> Finding:
+    """Whether the agent could listen there; host "" means every address of the machine."""
     if port == 0:
         return ok(name, "0: the agent picks a free port" if name == "AGENT_HEALTH_PORT" else "off")
     try:
-        open_port(name, port).close()
+        open_port(name, port, host=host).close()
     except PortUnavailableError as problem:
-        because = str(problem).partition(", but ")[2].partition("; ")[0]
+        said, _, advice = str(problem).partition("; ")
+        because = said.partition(", but ")[2]
+        if not said.startswith(name):
+            return fail(name, said, fix=advice)
         fix = f"set {name} to a port from 1024 on, or to 0"
         if _is_taken(problem):
             fix = (

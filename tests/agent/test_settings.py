@@ -26,6 +26,7 @@ def test_two_variables_are_enough() -> None:
     assert settings.uptime_concurrency == 256
     assert settings.health_port == 8081
     assert settings.heartbeat_port == 8082
+    assert settings.health_host == settings.heartbeat_host == "", "every address of the machine"
     assert settings.external_observability
     assert settings.log_level is LogLevel.INFO
     assert settings.data_dir == Path("/var/lib/picket")
@@ -45,7 +46,9 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
             "JOB_CONCURRENCY": "3",
             "UPTIME_CONCURRENCY": "64",
             "AGENT_HEALTH_PORT": "0",
+            "AGENT_HEALTH_HOST": "127.0.0.1",
             "HEARTBEAT_PORT": "0",
+            "HEARTBEAT_HOST": "::1",
             "EXTERNAL_OBSERVABILITY": "OFF",
             "LOG_LEVEL": "debug",
             "LOG_FORMAT": "Console",
@@ -68,6 +71,7 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
     )
     assert (settings.job_concurrency, settings.uptime_concurrency) == (3, 64)
     assert (settings.health_port, settings.heartbeat_port) == (0, 0)
+    assert (settings.health_host, settings.heartbeat_host) == ("127.0.0.1", "::1")
     assert not settings.external_observability
     assert (settings.log_level, settings.log_format) == (LogLevel.DEBUG, LogFormat.CONSOLE)
     assert settings.http_proxy == "http://proxy.example:3128"
@@ -86,6 +90,11 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
     ("name", "value", "line"),
     [
         ("AGENT_HEALTH_PORT", "99999", "AGENT_HEALTH_PORT is 99999; use 0 to 65535"),
+        (
+            "HEARTBEAT_HOST",
+            "localhost",
+            "HEARTBEAT_HOST is localhost; use an IP address of this machine, as in 127.0.0.1",
+        ),
         ("AGENT_HEALTH_PORT", "http", "AGENT_HEALTH_PORT is http; use 0 to 65535"),
         (
             "AGENT_SENSITIVE_HEADERS",

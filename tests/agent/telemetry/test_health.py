@@ -198,6 +198,20 @@ def test_a_taken_port_is_one_clear_line(
     )
 
 
+def test_an_address_of_another_machine_is_one_clear_line(
+    vitals: Vitals, pulse: Pulse, metrics: Metrics
+) -> None:
+    server = HealthServer(
+        lifecycle=vitals, pulse=pulse, metrics_text=metrics.text, port=0, host="192.0.2.1"
+    )
+    with pytest.raises(PortUnavailableError) as caught:
+        server.start()
+    assert str(caught.value) == (
+        "AGENT_HEALTH_HOST is 192.0.2.1, but this machine does not have the address; "
+        "use an address of this machine, as in 127.0.0.1"
+    )
+
+
 async def test_every_address_of_the_machine_is_served_by_default(
     vitals: Vitals, pulse: Pulse, metrics: Metrics
 ) -> None:

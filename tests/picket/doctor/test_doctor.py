@@ -355,6 +355,19 @@ def test_two_settings_of_one_port_are_a_failure() -> None:
     assert first.what == "AGENT_HEALTH_PORT"
 
 
+def test_the_same_port_of_two_addresses_is_no_failure() -> None:
+    hosts = {"AGENT_HEALTH_HOST": "127.0.0.1", "HEARTBEAT_HOST": "127.0.0.2"}
+    found = check_ports(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1", **hosts))
+    assert "port 1 is also AGENT_HEALTH_PORT" not in [one.seen for one in found]
+
+
+def test_an_address_of_another_machine_is_a_failure() -> None:
+    found = check_port("HEARTBEAT_PORT", 18_082, host="192.0.2.1")
+    assert found.health is Health.FAIL
+    assert found.seen == "HEARTBEAT_HOST is 192.0.2.1, but this machine does not have the address"
+    assert found.fix == "use an address of this machine, as in 127.0.0.1"
+
+
 async def test_every_wrong_setting_is_a_finding_and_the_rest_is_still_looked_at(
     light: dict[str, str],
 ) -> None:
