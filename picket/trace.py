@@ -29,10 +29,10 @@ from rich.console import Console
 from contract.checks import SCRIPT_TYPES
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
+from picket.up.addresses import require_free_port
 from picket.up.dashboard import trace_paths
 from picket.up.data_dir import DataDir
 from picket.up.demo_target import HOST
-from picket.up.processes import require_free_port
 from runners.scripting.node.runtimes import NO_RUNTIME, Runtime, find_runtimes
 
 _RESULT_ID: Final = re.compile(r"[0-9A-Za-z][\w-]{7,199}", re.ASCII)

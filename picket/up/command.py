@@ -14,12 +14,13 @@ from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
 from picket.report import trace_command
 from picket.terminal import near_path
+from picket.up.addresses import require_free_port
 from picket.up.agent_types import AgentTypes
 from picket.up.dashboard import BAD, Dashboard, NewResult, ResultPoller
 from picket.up.dashboard_view import Display, open_display, summary, verdict
 from picket.up.data_dir import DataDir, open_data_dir
 from picket.up.demo_target import HOST, ping_forever
-from picket.up.processes import Child, ChildDiedError, LocalPicket, local_picket, require_free_port
+from picket.up.processes import Child, ChildDiedError, LocalPicket, local_picket
 
 
 class FirstTrace:
@@ -140,17 +141,19 @@ class _Up:
         folder, ports = self._folder, local.target.ports
         shop = f"http://{HOST}:{ports.http}, https://{HOST}:{ports.https}"
         api_key, agent_key = map(near_path, (folder.api_key_file, folder.location_key_file))
+        ports_of_agent = (
+            f"pings at {local.ports.ping_url}/ping/TOKEN, "
+            f"health at {local.ports.health_url}/-/readiness"
+        )
         lines = (
             f"API      {local.api.url}/v1, documented at {local.api.url}/docs",
             f"keys     {api_key} (API), {agent_key} (agents)",
+            f"agent    {ports_of_agent}",
             f"logs     {near_path(folder.logs)}",
             f"target   {shop}, echo {ports.echo}, DNS {ports.dns}",
         )
-        for line in lines:
+        for line in (*lines, *(f"note     {move}" for move in local.moves)):
             self._console.out(line, highlight=False)
-        if (taken := local.taken_port) is not None:
-            note = f"note     Another program uses port {taken}; this address is kept from now on."
-            self._console.out(note, highlight=False)
 
     async def _watch(self, local: LocalPicket) -> None:
         title = f"{local.api.url} · Ctrl-C stops it"
@@ -207,7 +210,7 @@ class _Up:
                 ) from problem
 
     def _conclude(self) -> int:
-        if self._dashboard.counts:
+        if self._dashboard.totals():
             self._console.print(summary(self._dashboard, width=self._console.width))
             self._console.out(verdict(self._dashboard), highlight=False)
         for line in () if self._types is None else self._types.lines:

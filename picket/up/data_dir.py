@@ -14,12 +14,14 @@ from typing import Final, TextIO
 import msgspec
 
 from picket.errors import CommandError
+from picket.up.addresses import Addresses
 from picket.up.demo_target import DemoPorts
 from sandbox.spawn import can_have_own_users
 
 _MARK: Final = "picket-up.json"
 """Marks a folder of `picket up`; it has the demo target's ports, which survive --fresh."""
 _URL_FILE: Final = "service-url"
+_PING_URL_FILE: Final = "ping-url"
 _URL: Final = re.compile(r"http://[\d.]+:(\d{1,5})", re.ASCII)
 _HIGHEST_PORT: Final = 65_535
 _LOCK: Final = "lock"
@@ -70,13 +72,20 @@ class DataDir:
         """The address of the service, for scripts and for the next start."""
         return self.path / _URL_FILE
 
+    @property
+    def ping_url_file(self) -> Path:
+        """The address of the agent's ping port, for jobs and for the next start."""
+        return self.path / _PING_URL_FILE
+
     def service_url(self) -> str | None:
         """Where the service listened the last time. None: it never did."""
-        try:
-            found = _URL.fullmatch(self.service_url_file.read_text().strip())
-        except (OSError, UnicodeDecodeError):
-            return None
-        return found[0] if found else None
+        return self.addresses().service_url
+
+    def addresses(self) -> Addresses:
+        """Where service and agent listened the last time."""
+        return Addresses(
+            service_url=_read_url(self.service_url_file), ping_url=_read_url(self.ping_url_file)
+        )
 
     def is_in_use(self) -> bool:
         """Whether a `picket up` holds the folder now, so that its address is ours."""
@@ -89,15 +98,12 @@ class DataDir:
             pass
         return False
 
-    def service_port(self) -> int | None:
-        """The port of that address. None: there is none."""
-        url = self.service_url()
-        port = int(url.rpartition(":")[2]) if url else 0
-        return port if 0 < port <= _HIGHEST_PORT else None
-
-    def keep_service_url(self, url: str) -> None:
-        """Remember it for the next start."""
-        self.service_url_file.write_text(f"{url}\n")
+    def keep_addresses(self, addresses: Addresses) -> None:
+        """Remember them for the next start."""
+        files = ((self.service_url_file, addresses.service_url),)
+        for file, url in (*files, (self.ping_url_file, addresses.ping_url)):
+            if url is not None:
+                file.write_text(f"{url}\n")
 
     def make_keys(self) -> None:
         """Make both keys at the first start; the service takes them as its own."""
@@ -119,6 +125,15 @@ class DataDir:
     def keep_demo_ports(self, ports: DemoPorts) -> None:
         """Remember them for the next start."""
         (self.path / _MARK).write_bytes(msgspec.json.encode(ports))
+
+
+def _read_url(file: Path) -> str | None:
+    """The address in the file. None: there is none that could be used."""
+    try:
+        found = _URL.fullmatch(file.read_text().strip())
+    except (OSError, UnicodeDecodeError):
+        return None
+    return found[0] if found and 0 < int(found[1]) <= _HIGHEST_PORT else None
 
 
 @contextmanager
@@ -176,7 +191,7 @@ def _take(lock: int, path: Path) -> None:
 
 def _empty(path: Path) -> None:
     for entry in path.iterdir():
-        if entry.name in {_LOCK, _MARK, _URL_FILE}:
+        if entry.name in {_LOCK, _MARK, _URL_FILE, _PING_URL_FILE}:
             continue
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

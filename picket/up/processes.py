@@ -3,13 +3,11 @@
 import asyncio
 import contextlib
 import os
-import random
 import shutil
 import signal
-import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -19,6 +17,7 @@ from typing import Final, TypeVar
 from agent.settings import SECRET_PREFIX
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
+from picket.up.addresses import USUAL_PORT, Addresses, Ports, describe_moves, is_port_free
 from picket.up.agent_types import AgentTypes, list_agents, set_up_checks, update_checks
 from picket.up.data_dir import DataDir
 from picket.up.demo_target import HOST, DemoTarget, demo_target
@@ -126,8 +125,6 @@ def _parent_death_prefix() -> tuple[str, ...]:
     return (setpriv, "--pdeathsig", "TERM", "--") if setpriv else ()
 
 
-_USUAL_PORT: Final = 8080
-"""The default port of `picket service`."""
 _START_LIMIT_S: Final = 30.0
 _ASK_AGAIN_S: Final = 0.1
 _END_LIMIT_S: Final = 2.0
@@ -152,10 +149,15 @@ class LocalPicket:
     """What the agent runs."""
     set_up: Callable[[], Awaitable[None]]
     """Sets the starter checks right for what the agent runs by now."""
-    ping_url: str
-    """Where the demo's nightly job reports: the agent's ping port."""
-    taken_port: int | None
-    """The port that the service would have used. None: it does."""
+    ports: Ports
+    """Where service and agent listen."""
+    moves: tuple[str, ...]
+    """Sentences on what is not where it was at the last start, or not where it usually is."""
+
+    @property
+    def ping_url(self) -> str:
+        """Where the demo's nightly job reports: the agent's ping port."""
+        return f"{self.ports.ping_url}/ping/{PING_TOKEN}"
 
 
 class ChildDiedError(CommandError):
@@ -179,28 +181,7 @@ async def local_picket(folder: DataDir, *, port: int | None) -> AsyncIterator[Lo
         CommandError: the service did not answer in time.
     """
     async with AsyncExitStack() as stack:
-        yield await _Starting(stack, folder, port, folder.service_port()).start_all()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """Where our children listen."""
-
-    service: int
-    health: int
-    ping: int
-
-    @classmethod
-    def free(cls, *, wanted: Sequence[int]) -> "Ports":
-        """Ports that are free now; the service's is the first of the wanted ones that is."""
-        free, health, ping = free_ports(3)
-        service = next((port for port in wanted if is_port_free(port)), free)
-        return cls(service=service, health=health, ping=ping)
-
-    @property
-    def service_url(self) -> str:
-        """Where the agent finds the service."""
-        return f"http://{HOST}:{self.service}"
+        yield await _Starting(stack, folder, port, folder.addresses()).start_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +192,14 @@ class _Starting:
     folder: DataDir
     port: int | None
     """The requested port of the service. None: that of the last start, or the default, or any."""
-    last_port: int | None
-    """The port of the last start. None: there was none."""
+    last: Addresses
+    """Those of the last start."""
 
     async def start_all(self) -> LocalPicket:
         """Target, service, agent, and then the checks."""
         target = await self._target()
         ports, service, api, location = await self._service()
-        self.folder.keep_service_url(ports.service_url)
+        self.folder.keep_addresses(ports.addresses)
         # The demo's nightly job could not ping while Picket was stopped; it does before its run.
         await api.ping(PING_TOKEN)
         wanted = starter_checks(target.ports, location=location)
@@ -230,7 +211,6 @@ class _Starting:
         await _until(types.look, of=agent)
         set_up = partial(set_up_checks, api, wanted, types)
         await set_up()
-        ping_url = f"http://{HOST}:{ports.ping}/ping/{PING_TOKEN}"
         return LocalPicket(
             target=target,
             service=service,
@@ -238,13 +218,9 @@ class _Starting:
             api=api,
             types=types,
             set_up=set_up,
-            ping_url=ping_url,
-            taken_port=self._taken_port(ports),
+            ports=ports,
+            moves=describe_moves(self.last, ports.addresses, requested_port=self.port),
         )
-
-    def _taken_port(self, ports: Ports) -> int | None:
-        wanted = self.last_port or _USUAL_PORT
-        return None if self.port or ports.service == wanted else wanted
 
     async def _target(self) -> DemoTarget:
         opening = demo_target(self.folder.path, self.folder.demo_ports())
@@ -255,10 +231,10 @@ class _Starting:
 
     async def _service(self) -> tuple[Ports, Child, PublicApi, str]:
         """The running service, and the location that it has; on another port, if need be."""
-        last = [self.last_port] if self.last_port else []
-        wanted = [self.port] if self.port else [*last, _USUAL_PORT]
+        last = [self.last.service_port] if self.last.service_port else []
+        wanted = [self.port] if self.port else [*last, USUAL_PORT]
         while True:
-            ports = Ports.free(wanted=wanted)
+            ports = Ports.free(wanted=wanted, ping=self.last.ping_port)
             service = await self._child(service_program(self.folder, port=ports.service))
             opening = PublicApi(ports.service_url, self.folder.api_key())
             api = await self.stack.enter_async_context(opening)
@@ -320,7 +296,9 @@ def agent_program(
             **secrets,
             "API_KEY_FILE": str(folder.location_key_file),
             "SERVICE_URL": ports.service_url,
+            "AGENT_HEALTH_HOST": HOST,
             "AGENT_HEALTH_PORT": str(ports.health),
+            "HEARTBEAT_HOST": HOST,
             "HEARTBEAT_PORT": str(ports.ping),
             "AGENT_DATA_DIR": str(folder.agent),
             "EXTRA_CA_CERTS": str(authority),
@@ -374,59 +352,3 @@ async def _until(ask: Callable[[], Awaitable[AnswerT]], *, of: Child) -> AnswerT
             ExitCode.OWN_FAULT,
         ) from problem
     raise ChildDiedError(of)
-
-
-_LOWEST: Final = 10_000
-_TRIES: Final = 100
-_GIVEN_BY_SYSTEM: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
-
-
-def free_ports(count: int) -> list[int]:
-    """Return this many different free ports; child processes bind them a moment later."""
-    with ExitStack() as stack:
-        listeners = [stack.enter_context(_listener()) for _ in range(count)]
-        return [int(listener.getsockname()[1]) for listener in listeners]
-
-
-def _listener() -> socket.socket:
-    # Not one that the system chooses: it gives those to outgoing connections too, and on a busy
-    # host one of them has the port before the child binds it.
-    above = _first_given_by_system()
-    for _ in range(_TRIES if above > _LOWEST else 0):
-        try:
-            return socket.create_server((HOST, random.randrange(_LOWEST, above)))  # noqa: S311 - no secret
-        except OSError:
-            continue  # taken
-    return socket.create_server((HOST, 0))
-
-
-def _first_given_by_system() -> int:
-    try:
-        return int(_GIVEN_BY_SYSTEM.read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def is_port_free(port: int) -> bool:
-    """Whether the port is free now."""
-    try:
-        socket.create_server((HOST, port)).close()
-    except OSError:
-        return False
-    return True
-
-
-def require_free_port(port: int, *, option: str) -> int:
-    """Return the port if it is free.
-
-    Raises:
-        CommandError: something else listens there.
-    """
-    try:
-        socket.create_server((HOST, port)).close()
-    except OSError as problem:
-        raise CommandError(
-            f"{option} is {port}, but that port cannot be used: {problem.strerror}; "
-            "omit the option to use a free one"
-        ) from problem
-    return port

@@ -9,6 +9,7 @@ import pytest
 
 from picket.errors import CommandError, ExitCode
 from picket.trace import TraceFile, TraceSource, find_traces, read_trace
+from picket.up.addresses import Addresses
 from picket.up.data_dir import open_data_dir
 from tests.servers.public_api import serve_public_api
 from tests.servers.tcp import refusing_port
@@ -83,7 +84,7 @@ async def test_who_has_no_service_is_told_which_settings_name_one(tmp_path: Path
         await found(RESULT, tmp_path)
     with refusing_port() as port, open_data_dir(tmp_path / "data", fresh=False) as folder:
         folder.make_keys()
-        folder.keep_service_url(f"http://127.0.0.1:{port}")
+        folder.keep_addresses(Addresses(service_url=f"http://127.0.0.1:{port}"))
         with pytest.raises(CommandError, match=r"does not answer.*start `picket up`"):
             await found(RESULT, tmp_path)
 
@@ -101,7 +102,7 @@ async def test_what_listens_at_the_address_of_an_ended_picket_up_gets_no_key(
     port = server.sockets[0].getsockname()[1]
     with open_data_dir(tmp_path / "data", fresh=False) as folder:
         folder.make_keys()
-        folder.keep_service_url(f"http://127.0.0.1:{port}")
+        folder.keep_addresses(Addresses(service_url=f"http://127.0.0.1:{port}"))
     with pytest.raises(CommandError, match="no `picket up` is running"):
         await found(RESULT, tmp_path)
     server.close()

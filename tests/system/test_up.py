@@ -27,6 +27,8 @@ CHECKS = sum(
     for check in starter_checks(DemoPorts(), location="default")
 )
 LIMIT_S = 120.0
+LISTENING = "0A"
+"""The state of a listening socket in the system's tables."""
 LOOKS = {"PASSED", "DEGRADED", "FAILED"}
 """What each look at the target ends as, on a machine that goes on."""
 
@@ -86,6 +88,31 @@ class Up:
             for process in Path("/proc").glob("[0-9]*")
             if _is_of(self.data, process) and module.encode() in _read(process / "cmdline")
         ]
+
+
+def listening_addresses(processes: list[int]) -> set[str]:
+    """Where these processes listen by TCP, as the system has it."""
+    inodes = {
+        target.removeprefix("socket:[").removesuffix("]")
+        for process in processes
+        for link in Path(f"/proc/{process}/fd").glob("*")
+        if (target := _link(link)).startswith("socket:[")
+    }
+    found = set()
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == LISTENING and fields[9] in inodes:
+                words = bytes.fromhex(fields[1].partition(":")[0])
+                parts = [words[at : at + 4][::-1] for at in range(0, len(words), 4)]
+                found.add(socket.inet_ntop(family, b"".join(parts)))
+    return found
+
+
+def _link(file: Path) -> str:
+    with suppress(OSError):
+        return str(file.readlink())
+    return ""
 
 
 def without_scripts(folder: Path) -> dict[str, str]:
@@ -241,19 +268,25 @@ def test_nothing_is_left_when_it_is_killed_itself(folder: Path) -> None:
 
 
 def test_a_start_keeps_its_port_unless_that_is_taken(folder: Path) -> None:
-    urls = []
+    urls, pings = [], []
     for _ in range(2):
         up = Up(folder, light=True)
         up.until_results(1)
         urls.append((up.data / "service-url").read_text().strip())
+        pings.append((up.data / "ping-url").read_text().strip())
         assert f"API      {urls[-1]}/v1" in up.out
+        assert f"agent    pings at {pings[-1]}/ping/TOKEN" in up.out
+        assert listening_addresses(up.children()) == {"127.0.0.1"}
         assert up.stop() == 0, up.err
     assert urls[0] == urls[1]
+    assert pings[0] == pings[1]
     with socket.create_server(("127.0.0.1", int(urls[0].rpartition(":")[2]))):
         up = Up(folder, "--until-results", "1", light=True)
         assert up.wait() == 0, up.err
     assert f"API      {urls[0]}/v1" not in up.out
-    assert f"Another program uses port {urls[0].rpartition(':')[2]};" in up.out
+    assert f"note     The API moved from {urls[0]} to http://127.0.0.1:" in up.out
+    assert f"another program uses port {urls[0].rpartition(':')[2]}." in up.out
+    assert "ping port moved" not in up.out
 
 
 def test_a_taken_port_is_said_before_anything_starts(folder: Path) -> None:

@@ -13,9 +13,10 @@ from aiohttp import web
 
 from contract.checks import CheckType
 from picket.api_client import PublicApi
+from picket.up.addresses import Ports
 from picket.up.data_dir import DataDir, open_data_dir
 from picket.up.demo_target import make_certificate
-from picket.up.processes import Child, Ports, agent_program, service_program
+from picket.up.processes import Child, agent_program, service_program
 from tests.builders.patience import LONG_S
 from tests.system.waiting import until
 

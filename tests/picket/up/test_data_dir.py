@@ -6,6 +6,7 @@ import pytest
 
 from picket.errors import CommandError
 from picket.up import data_dir
+from picket.up.addresses import Addresses
 from picket.up.data_dir import open_data_dir
 from picket.up.demo_target import DemoPorts, make_certificate
 from sandbox.users import find_impassable_parent
@@ -54,20 +55,23 @@ def test_ports_outlive_a_start_and_a_fresh_one(tmp_path: Path) -> None:
         assert folder.demo_ports() == ports
 
 
-def test_the_address_of_the_service_outlives_a_start_and_a_fresh_one(tmp_path: Path) -> None:
+def test_the_addresses_outlive_a_start_and_a_fresh_one(tmp_path: Path) -> None:
+    kept = Addresses(service_url="http://127.0.0.1:8123", ping_url="http://127.0.0.1:9123")
     with open_data_dir(tmp_path / "data", fresh=False) as folder:
-        assert folder.service_port() is None
-        folder.keep_service_url("http://127.0.0.1:8123")
+        assert folder.addresses() == Addresses()
+        folder.keep_addresses(kept)
     with open_data_dir(tmp_path / "data", fresh=True) as folder:
         assert folder.service_url() == "http://127.0.0.1:8123"
-        assert folder.service_port() == 8123
+        assert folder.addresses() == kept
+    assert (kept.service_port, kept.ping_port) == (8123, 9123)
 
 
 @pytest.mark.parametrize("kept", ["", "8080", "http://127.0.0.1:99999", "http://127.0.0.1:0"])
-def test_a_port_that_cannot_be_is_forgotten(tmp_path: Path, kept: str) -> None:
+def test_an_address_that_cannot_be_is_forgotten(tmp_path: Path, kept: str) -> None:
     with open_data_dir(tmp_path / "data", fresh=False) as folder:
         folder.service_url_file.write_text(kept)
-        assert folder.service_port() is None
+        folder.ping_url_file.write_text(kept)
+        assert folder.addresses() == Addresses()
 
 
 @pytest.mark.parametrize("kept", ['{"http": 99999}', '{"dns": -1}', "[]", ""])

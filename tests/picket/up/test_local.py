@@ -1,10 +1,10 @@
 """What `picket up` gives to its parts."""
 
-import socket
 from pathlib import Path
 
+from picket.up.addresses import Ports
 from picket.up.data_dir import DataDir
-from picket.up.processes import Ports, agent_program, location_secrets, service_program
+from picket.up.processes import agent_program, location_secrets, service_program
 
 ENVIRON = {
     "SERVICE_SECRET_TOKEN": "typed-by-scripts",
@@ -12,21 +12,26 @@ ENVIRON = {
     "SERVICE_HOST": "0.0.0.0",
     "API_KEY": "pl_of-somebody-else",
 }
+PORTS = Ports(service=1, health=2, ping=3)
 FOLDER = DataDir(Path("/data"))
 
 
-def test_the_service_gets_the_first_wanted_port_that_is_free() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = int(taken.getsockname()[1])
-        free = Ports.free(wanted=[port]).service
-        assert free != port
-        assert Ports.free(wanted=[port, free]).service == free
+def test_nothing_that_is_started_listens_beyond_loopback() -> None:
+    agent = agent_program(FOLDER, PORTS, authority=Path("/ca.pem"), secrets={})
+    service = service_program(FOLDER, port=1)
+    hosts = {
+        name: value
+        for name, value in (*agent.settings.items(), *service.settings.items())
+        if name.endswith("_HOST")
+    }
+    wanted = dict.fromkeys(("AGENT_HEALTH_HOST", "HEARTBEAT_HOST", "SERVICE_HOST"), "127.0.0.1")
+    assert hosts == wanted
 
 
 def test_secrets_of_the_location_reach_the_agent_and_nothing_else_does() -> None:
     agent = agent_program(
         FOLDER,
-        Ports(service=1, health=2, ping=3),
+        PORTS,
         authority=Path("/ca.pem"),
         secrets=location_secrets(ENVIRON),
     )
