@@ -418,13 +418,24 @@ def packages_folder(environ: Mapping[str, str]) -> Path | None:
     for cache in (own, *([_SYSTEM_CACHE] if can_have_own_users() else [])):
         folder = Path(cache) / "picket/packages"
         try:
+            if not _can_be_entered(_find_existing(folder)):
+                continue  # nothing is made where nothing can be kept
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         except OSError:
             continue
-        is_entered = not can_have_own_users() or find_impassable_parent(folder / "one") is None
-        if is_entered and os.access(folder, os.W_OK):
+        if _can_be_entered(folder) and os.access(folder, os.W_OK):
             return folder
     return None
+
+
+def _find_existing(folder: Path) -> Path:
+    """Find the folder, or the nearest one above that is there."""
+    return next(one for one in (folder, *folder.absolute().parents) if one.exists())
+
+
+def _can_be_entered(folder: Path) -> bool:
+    """Whether the users that suites run as, if there are any, can enter it."""
+    return not can_have_own_users() or find_impassable_parent(folder / "one") is None
 
 
 def read_proxies(environ: Mapping[str, str]) -> dict[str, str]:

@@ -82,6 +82,7 @@ def test_packages_are_kept_where_the_users_of_suites_can_enter(
     monkeypatch.setattr(run, "can_have_own_users", lambda: True)
     environ = {"XDG_CACHE_HOME": str(open_cache / "closed")}
     assert packages_folder(environ) == open_cache / "system/picket/packages"
+    assert list((open_cache / "closed").iterdir()) == [], "nothing is made there"
 
 
 def test_where_nothing_can_be_kept_packages_last_for_the_run(
