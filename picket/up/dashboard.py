@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ class NewResult:
     at: datetime
     trace: str | None = None
     """Where the API has its trace. None: it kept none."""
+    due_times: int = 1
+    """How many runs it stands for: several that were missed in a row may share a result."""
 
 
 @dataclass(slots=True)
@@ -72,7 +75,9 @@ class Dashboard:
     states: dict[str, CheckState] = field(default_factory=dict)
     """By check id, in the order in which they are shown."""
     counts: Counter[tuple[CheckType, str]] = field(default_factory=Counter)
-    """Results by type and status."""
+    """Runs by type and status."""
+    missed_before: Counter[CheckType] = field(default_factory=Counter)
+    """Runs by type that were due before this start, and that this start recorded as missed."""
     times_ms: dict[CheckType, deque[float]] = field(default_factory=dict)
     """The last response times of each type."""
 
@@ -100,9 +105,25 @@ class Dashboard:
             if not is_older and result.id not in state.known:
                 state.take(result, is_earlier=True)
 
+    def add_missed_before(self, results: Iterable[NewResult]) -> None:
+        """Show and count runs that nobody did while Picket was stopped."""
+        new = [each for each in results if each.id not in self.states[each.check_id].known]
+        for result in sorted(new, key=lambda each: each.at):
+            self.missed_before[result.kind] += result.due_times
+            state = self.states[result.check_id]
+            if state.last is None or result.at > state.last.at:
+                state.take(result, is_earlier=True)
+            else:
+                state.known.append(result.id)
+
+    def totals(self) -> Counter[tuple[CheckType, str]]:
+        """Runs by type and status, with those that were missed before this start."""
+        before = {(kind, "MISSED"): count for kind, count in self.missed_before.items()}
+        return self.counts + Counter(before)
+
     def _add(self, result: NewResult) -> None:
         self.states[result.check_id].take(result)
-        self.counts[result.kind, result.status] += 1
+        self.counts[result.kind, result.status] += result.due_times
         if result.response_time_ms is not None:
             times_ms = self.times_ms.setdefault(result.kind, deque(maxlen=_TIMES))
             times_ms.append(result.response_time_ms)
@@ -120,9 +141,23 @@ _BETWEEN_REQUESTS_S: Final = 0.12
 """The pause that keeps it to 500 requests a minute; the API allows 600."""
 _LIMIT: Final = 20
 """Results per request, more than a check usually has between two polls."""
+_FIRST_LIMIT: Final = 100
+"""Results of the first request for a check, more than a start records as missed."""
 _AWAY_PAUSE_S: Final = 1.0
 _ROUNDS_PER_LISTING: Final = 10
 """After how many rounds the checks are listed again, which shows new ones."""
+
+
+class _When(Enum):
+    """When a result came about."""
+
+    EARLIER = auto()
+    """The run ended before this start."""
+    MISSED_BEFORE = auto()
+    """The run was due before this start, which recorded that nobody did it."""
+    NOW = auto()
+    """The run ended since this start."""
+
 
 OnResults = Callable[[list[NewResult]], None]
 
@@ -160,10 +195,6 @@ class ResultPoller:
         except ApiUnreachableError:
             await asyncio.sleep(_AWAY_PAUSE_S)
 
-    def _is_of_earlier_start(self, result: dict[str, Any]) -> bool:
-        """Whether the run ended before this start; when it was due does not count."""
-        return datetime.fromisoformat(result["stoppedAt"]) < self._since
-
     async def _list_checks(self) -> None:
         self._checks = await self._api.checks()
         for check in self._checks:
@@ -175,7 +206,7 @@ class ResultPoller:
         began_at = datetime.now(UTC)
         for check in tuple(self._checks):
             try:
-                seen = await self._api.results(check.id, limit=_LIMIT)
+                seen = await self._api.results(check.id, limit=self._limit(check))
             except ApiRefusedError as refused:
                 if refused.status != HTTPStatus.NOT_FOUND:
                     raise
@@ -188,11 +219,25 @@ class ResultPoller:
         if not self._checks:
             await asyncio.sleep(_AWAY_PAUSE_S)
 
+    def _limit(self, check: KnownCheck) -> int:
+        return _LIMIT if self._dashboard.states[check.id].known else _FIRST_LIMIT
+
     def _take(self, check: KnownCheck, seen: list[dict[str, Any]]) -> None:
-        earlier = [each for each in seen if self._is_of_earlier_start(each)]
-        ours = [each for each in seen if not self._is_of_earlier_start(each)]
-        self._dashboard.add_earlier(read_result(each, check) for each in earlier)
-        self._pending += self._dashboard.take(read_result(each, check) for each in ours)
+        by_when: dict[_When, list[NewResult]] = {when: [] for when in _When}
+        for each in seen:
+            by_when[self._when(each)].append(read_result(each, check))
+        self._dashboard.add_earlier(by_when[_When.EARLIER])
+        self._dashboard.add_missed_before(by_when[_When.MISSED_BEFORE])
+        self._pending += self._dashboard.take(by_when[_When.NOW])
+
+    def _when(self, result: dict[str, Any]) -> "_When":
+        due_at, ended_at, stored_at = (
+            datetime.fromisoformat(result[name])
+            for name in ("scheduledAt", "stoppedAt", "created_at")
+        )
+        if result["status"] == "MISSED" and due_at < self._since <= stored_at:
+            return _When.MISSED_BEFORE
+        return _When.EARLIER if ended_at < self._since else _When.NOW
 
     def _tell(self, *, until: datetime | None) -> None:
         """Report results up to this time, sorted, as later ones may be incomplete. None: all."""
@@ -217,6 +262,7 @@ def read_result(fields: dict[str, Any], check: KnownCheck) -> NewResult:
         cause=fields["error"] or fields["degradedBecause"] or "",
         at=datetime.fromisoformat(fields["stoppedAt"]),
         trace=next(iter(trace_paths(fields)), None),
+        due_times=int(fields["dueTimes"]),
     )
 
 

@@ -35,11 +35,16 @@ class Display(Protocol):
 class PlainLines:
     """One line per result."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, dashboard: Dashboard) -> None:
         self._console = console
+        self._dashboard = dashboard
+        self._has_told_missed = False
 
     def show(self, results: list[NewResult]) -> None:
-        """Print them, oldest first."""
+        """Print them, oldest first, after the number of those missed before this start."""
+        if not self._has_told_missed and (missed := missed_before(self._dashboard)):
+            self._has_told_missed = True
+            self._console.out(f"note     {missed}.", highlight=False)
         for result in results:
             self._console.out(plain_line(result), highlight=False)
 
@@ -60,7 +65,8 @@ class LiveTable:
         """Redraw."""
         now = datetime.now(UTC)
         # The console asks its terminal each time: people change its size.
-        table = live_table(self._dashboard, now=now, title=self._title, console=self._live.console)
+        title = " · ".join(filter(None, (self._title, missed_before(self._dashboard))))
+        table = live_table(self._dashboard, now=now, title=title, console=self._live.console)
         self._live.update(table, refresh=True)
 
     async def keep_fresh(self) -> None:
@@ -74,7 +80,7 @@ class LiveTable:
 def open_display(console: Console, dashboard: Dashboard, *, title: str) -> Iterator[Display]:
     """The display that fits the console; the last table stays on the screen."""
     if not console.is_terminal or console.width < LEAST_WIDTH:
-        yield PlainLines(console)
+        yield PlainLines(console, dashboard)
         return
     with _silent_keys(), Live(console=console, auto_refresh=False) as live:
         yield LiveTable(live, dashboard, title)
@@ -272,16 +278,16 @@ def _shorten(cause: str) -> str:
 
 def summary(dashboard: Dashboard, *, width: int) -> Table | Text:
     """Results by type and status, and how long they took; as lines where no table fits."""
-    seen = [status for status in _STATUSES if any(key[1] == status for key in dashboard.counts)]
+    seen = [status for status in _STATUSES if any(key[1] == status for key in dashboard.totals())]
     if width < _SUMMARY_WIDTH + sum(len(status) + 2 for status in seen):
         return _summary_lines(dashboard, seen)
     return _summary_table(dashboard, seen)
 
 
 def _summary_lines(dashboard: Dashboard, seen: list[str]) -> Text:
-    lines = []
-    for kind in sorted({key[0] for key in dashboard.counts}):
-        told = [(dashboard.counts[kind, status], status) for status in seen]
+    lines, counts = [], dashboard.totals()
+    for kind in sorted({key[0] for key in counts}):
+        told = [(counts[kind, status], status) for status in seen]
         p50, p95 = _summary_row(dashboard, kind, seen)[-2:]
         statuses = ", ".join(f"{count} {status}" for count, status in told if count)
         lines.append(f"{kind}: {statuses}\n  p50 {p50}, p95 {p95}")
@@ -289,7 +295,7 @@ def _summary_lines(dashboard: Dashboard, seen: list[str]) -> Text:
 
 
 def _summary_table(dashboard: Dashboard, seen: list[str]) -> Table:
-    counts = dashboard.counts
+    counts = dashboard.totals()
     table = Table(box=None, pad_edge=False, show_footer=True)
     table.add_column("type", footer="all")
     for status in seen:
@@ -305,10 +311,10 @@ def _summary_table(dashboard: Dashboard, seen: list[str]) -> Table:
 
 
 def _summary_row(dashboard: Dashboard, kind: CheckType, seen: list[str]) -> list[str]:
-    times_ms = list(dashboard.times_ms.get(kind, ()))
+    times_ms, counts = list(dashboard.times_ms.get(kind, ())), dashboard.totals()
     return [
         kind,
-        *(str(dashboard.counts[kind, status] or "") for status in seen),
+        *(str(counts[kind, status] or "") for status in seen),
         *(duration(percentile(times_ms, share)) for share in (0.5, 0.95)),
     ]
 
@@ -319,4 +325,12 @@ def verdict(dashboard: Dashboard) -> str:
     missed = sum(count for key, count in dashboard.counts.items() if key[1] in NOT_RUN)
     failed = sum(count for key, count in dashboard.counts.items() if key[1] in BAD)
     not_run = f"{missed} missed" if missed else "none missed"
-    return f"{total} results: {total - failed - missed} good, {failed} failed, {not_run}"
+    said = f"{total} results: {total - failed - missed} good, {failed} failed, {not_run}"
+    return "; ".join(filter(None, (said, missed_before(dashboard))))
+
+
+def missed_before(dashboard: Dashboard) -> str:
+    """How many runs nobody did before this start. Empty: none."""
+    count = dashboard.missed_before.total()
+    runs = "run" if count == 1 else "runs"
+    return f"{count} {runs} missed while Picket was stopped" if count else ""

@@ -52,6 +52,20 @@ def test_results_of_an_earlier_start_are_shown_and_not_counted() -> None:
     assert [each.id for each in state.trend] == ["result-1", "result-2", "result-4"]
 
 
+def test_runs_that_were_missed_before_this_start_are_shown_and_counted_once_apart() -> None:
+    dashboard = a_board()
+    missed = [a_new_result(1, "MISSED", due_times=40), a_new_result(2, "MISSED")]
+    dashboard.take([a_new_result(3)])
+    for _ in range(2):
+        dashboard.add_missed_before(missed)
+    assert dashboard.missed_before == {CheckType.URL: 41}
+    assert dashboard.counts == {(CheckType.URL, "PASSED"): 1}
+    assert dashboard.totals() == {(CheckType.URL, "PASSED"): 1, (CheckType.URL, "MISSED"): 41}
+    last = dashboard.states["check"].last
+    assert last is not None
+    assert last.id == "result-3"
+
+
 def test_since_tells_when_the_status_changed_last() -> None:
     dashboard = a_board()
     statuses = ["PASSED", "FAILED", "FAILED"]

@@ -33,6 +33,21 @@ def test_a_table_is_shown_where_there_is_room_for_one(
         assert isinstance(opened, display)
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_was_missed_while_picket_was_stopped_is_on_the_screen(
+    terminal: bool,  # noqa: FBT001 - the case
+) -> None:
+    console, written = a_console(120, terminal=terminal)
+    dashboard = a_board()
+    with open_display(console, dashboard, title="here") as display:
+        dashboard.add_missed_before([a_new_result(1, "MISSED")])
+        for number in (2, 3):
+            display.show(dashboard.take([a_new_result(number)]))
+        text = written.getvalue()
+    assert "1 run missed while Picket was stopped" in text
+    assert terminal or text.count("missed while") == 1
+
+
 def test_the_table_follows_the_width_of_its_terminal() -> None:
     console, written = a_console(120, terminal=True)
     dashboard = a_board()

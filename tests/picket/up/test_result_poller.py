@@ -114,18 +114,56 @@ async def test_results_of_all_checks_are_told_by_their_time(tmp_path: Path) -> N
     assert told == ["one", "other", "one", "other"]
 
 
-async def test_what_ended_before_this_start_does_not_count_and_what_was_due_before_it_does(
-    tmp_path: Path,
-) -> None:
+async def test_a_result_counts_if_its_run_ended_since_this_start(tmp_path: Path) -> None:
     since = datetime.fromtimestamp(START_MS / 1000, UTC) + timedelta(seconds=5)
     now_ms = START_MS + 6_000
     async with a_scene(tmp_path, since=since) as scene:
         check = await scene.a_check()
         await store(scene.served, check.fields, passed())
-        await store(scene.served, check.fields, scheduled_ms=START_MS, started_ms=now_ms)
+        await store(scene.served, check.fields, started_ms=now_ms)
         await store(scene.served, check.fields, passed(), scheduled_ms=START_MS, started_ms=now_ms)
         await scene.until_results(2)
     assert scene.dashboard.counts == {(CheckType.URL, "PASSED"): 1, (CheckType.URL, "MISSED"): 1}
+    assert not scene.dashboard.missed_before
+
+
+async def test_every_run_that_was_missed_while_picket_was_stopped_is_counted(
+    tmp_path: Path,
+) -> None:
+    since = datetime.fromtimestamp(START_MS / 1000, UTC) + timedelta(seconds=60)
+    now_ms = START_MS + 61_000
+    async with a_scene(tmp_path, since=since) as scene:
+        check = await scene.a_check()
+        older = {"scheduled_ms": START_MS - 600_000, "stopped_ms": START_MS - 1_000}
+        await store(
+            scene.served, check.fields, started_ms=START_MS - 600_000, due_times=60, **older
+        )
+        for number in range(30):  # more than a page of later requests
+            await store(scene.served, check.fields, started_ms=START_MS + number * 1_000)
+        # It waited in the queue, and ended only now.
+        await store(scene.served, check.fields, scheduled_ms=START_MS, started_ms=now_ms)
+        await store(scene.served, check.fields, passed(), started_ms=now_ms)
+        await scene.until_results(1)
+    assert scene.dashboard.missed_before == {CheckType.URL: 91}
+    assert scene.dashboard.counts == {(CheckType.URL, "PASSED"): 1}
+
+
+async def test_what_an_earlier_start_recorded_as_missed_is_not_counted_again(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        check = await scene.a_check()
+        await store(scene.served, check.fields)
+        await asyncio.sleep(0.01)
+        since = datetime.now(UTC)
+        now_ms = int(since.timestamp() * 1000)
+        await store(scene.served, check.fields, passed(), started_ms=now_ms)
+        scene.feed = ResultPoller(
+            scene.api, scene.dashboard, lambda _: scene.news.set(), since=since
+        )
+        await scene.until_results(1)
+    assert scene.dashboard.counts == {(CheckType.URL, "PASSED"): 1}
+    assert not scene.dashboard.missed_before
 
 
 async def test_a_deleted_check_leaves_the_board_and_the_others_go_on(tmp_path: Path) -> None:

@@ -158,3 +158,21 @@ def test_a_summary_is_never_wider_than_its_terminal(width: int) -> None:
 def test_the_verdict_names_what_was_missed() -> None:
     assert verdict(a_busy_board()) == "5 results: 3 good, 1 failed, 1 missed"
     assert verdict(a_board()) == "0 results: 0 good, 0 failed, none missed"
+
+
+def a_board_after_a_pause() -> Dashboard:
+    dashboard = a_busy_board()
+    before = a_new_result(-5, "MISSED", check_id="quiet", kind=CheckType.DNS, due_times=7)
+    dashboard.add_missed_before([before])
+    return dashboard
+
+
+def test_what_was_missed_while_picket_was_stopped_is_in_the_summary_and_the_verdict() -> None:
+    dashboard = a_board_after_a_pause()
+    rows = [line.split() for line in printed(summary(dashboard, width=120)).splitlines()]
+    assert [row[:2] for row in rows if row[:1] == ["DNS"]] == [["DNS", "7"]]
+    assert [row[:4] for row in rows if row[:1] == ["all"]] == [["all", "3", "1", "8"]]
+    assert verdict(dashboard) == (
+        "5 results: 3 good, 1 failed, 1 missed; 7 runs missed while Picket was stopped"
+    )
+    assert "DNS: 7 MISSED" in printed(summary(dashboard, width=40))
