@@ -9,8 +9,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
+import msgspec
 import structlog
 
 from contract.result import Artifact, ArtifactKind
@@ -43,6 +45,8 @@ class CleaningOrder(Wire, frozen=True, kw_only=True):
     """Lower-case names of headers whose values are always secret."""
     out_of_sight: tuple[str, ...] = ()
     """Secrets that no script of the run was given, so pictures have no masks for them."""
+    names: dict[str, str] = msgspec.field(default_factory=dict)
+    """What people call the secrets that have a name, by value."""
     limit_s: float
     """How many seconds of CPU time it may take."""
 
@@ -63,12 +67,13 @@ async def clean_in_child(  # noqa: PLR0913 - of one run
     typed: Iterable[str] = (),
     header_names: Iterable[str] = SENSITIVE_HEADERS,
     in_sight: Iterable[str] | None = None,
+    names: Mapping[str, str] = MappingProxyType({}),
     limit_s: float = CLEANING_LIMIT_S,
 ) -> tuple[FileVerdict, ...]:
     """A verdict on each file; files that pass are cleaned in place.
 
     `typed`: those of the secrets that were typed letter by letter. `in_sight`: those that the
-    run's scripts knew. None: all of them.
+    run's scripts knew. None: all of them. `names`: what people call those that have a name.
 
     A file that there was no time for, and one that broke the process, is withheld.
     """
@@ -82,6 +87,7 @@ async def clean_in_child(  # noqa: PLR0913 - of one run
         typed=tuple(typed),
         header_names=tuple(header_names),
         out_of_sight=tuple(secret for secret in secrets if secret not in seen),
+        names=dict(names),
         limit_s=limit_s,
     )
     verdicts = dict(zip(indexes, await _verdicts(ordered, order), strict=True))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
@@ -67,6 +68,7 @@ def hide_in_file(  # noqa: PLR0913 - of one file
     bounds: Bounds = _USUAL,
     header_names: frozenset[str] = SENSITIVE_HEADERS,
     withholds_pictures: bool = False,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> HiddenFile:
     """Hide secrets in the file itself; the file as it is now, and how many there were.
 
@@ -92,6 +94,7 @@ def hide_in_file(  # noqa: PLR0913 - of one file
             out_of_sight=out_of_sight,
             header_names=header_names,
             withholds_pictures=withholds_pictures,
+            names=names,
         )
         count = _replace(file, source, cleaner, search)
     left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
@@ -248,6 +251,7 @@ def main() -> None:
             out_of_sight=order.out_of_sight,
             header_names=frozenset(order.header_names),
             withholds_pictures=pages.withholds_others(was_in_sight=was_in_sight),
+            names=order.names,
         )
         pages = pages.updated(file.artifact, verdict)
         sys.stdout.buffer.write(encode(VerdictMessage(verdict=verdict)) + b"\n")
@@ -262,6 +266,7 @@ def clean_and_scan(  # noqa: PLR0913 - of one file
     out_of_sight: tuple[str, ...] = (),
     header_names: frozenset[str] = SENSITIVE_HEADERS,
     withholds_pictures: bool = False,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> FileVerdict:
     """Hide a file's secrets, then scan it with the independent search; it blocks."""
     try:
@@ -272,6 +277,7 @@ def clean_and_scan(  # noqa: PLR0913 - of one file
             out_of_sight=out_of_sight,
             header_names=header_names,
             withholds_pictures=withholds_pictures,
+            names=names,
         )
         give_back_memory()  # expressions of 40 secrets had 50 MB, and the scan has its own
         hidden, leaks = _scan(hidden, with_certain_prefixes(secrets, typed))

@@ -105,6 +105,12 @@ def variable_secrets(variable: Variable) -> Iterator[str]:
         yield from _url_password(variable.value)
 
 
+def variables_with_secrets(job: Job) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The job's secret variables, by name, with the hidden parts of each."""
+    for one in filter(is_secret, job.variables):
+        yield one.key[:_MOST_CHARS], tuple(variable_secrets(one))
+
+
 def secret_names(variables: Iterable[Variable]) -> tuple[str, ...]:
     """The names of the variables whose values are hidden."""
     return tuple(one.key for one in variables if is_secret(one))

@@ -35,6 +35,7 @@ from redaction.policy import (
     secret_sources,
     select_usable,
     unhidden_variables,
+    variables_with_secrets,
     with_certain_prefixes,
 )
 from redaction.replacer import SecretPattern
@@ -166,6 +167,17 @@ class Scrubber:
             found += job_secrets(job)
             own += self._kept if lane(job.spec) is Lane.MAIN else ()
         return select_usable((*own, *found)) if found or own is not self._own else own
+
+    def name_secrets(self, job: Job, found: tuple[str, ...]) -> dict[str, str]:
+        """What people call the secrets of a job, by value; `found`: those that the run reported."""
+        sources = (
+            *((f"the value of {key}", values) for key, values in variables_with_secrets(job)),
+            ("a secret of the agent's settings", self._secrets),
+            ("a value that the script set in SERVICE_SECRET_*", found),
+            ("a password or key of the check's request", job_secrets(job)),
+        )
+        named = [(value, name) for name, values in sources for value in select_usable(values)]
+        return dict(reversed(named))
 
     def _holds_kept(self, body: bytes) -> bool:
         """Whether the body has one as it is; uptime checks never see them, so that is enough."""

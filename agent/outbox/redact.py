@@ -160,6 +160,7 @@ class ArtifactRedactor:
                 typed=typed,
                 header_names=self._scrubber.header_names,
                 in_sight=in_sight,
+                names=self._scrubber.name_secrets(job, workspace.secrets),
             )
         known = dict(zip((file.artifact.name for file in fitting), verdicts, strict=True))
         for file in files:

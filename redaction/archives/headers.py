@@ -44,6 +44,9 @@ class HeaderRedactor:
         """Finds a header without locating its value, in half the time."""
         self._found: dict[str, bool] = {}
         """Values found, and whether each is a cookie's."""
+        self._names = sorted(names, key=len, reverse=True)
+        self.names: dict[str, str] = {}
+        """In which header each value was found, in lower case."""
         self._headers: dict[bytes, tuple[int, int]] = {}
         """Headers already parsed, and where the value is in each.
 
@@ -107,11 +110,14 @@ class HeaderRedactor:
         return begins, ends
 
     def _remember(self, header: bytes, raw: bytes) -> None:
-        is_cookie = b"cookie" in header.lower()
+        start = header.lower()
+        is_cookie = b"cookie" in start
+        name = next((one for one in self._names if one.encode() in start), _COOKIES[0])
         for value in _echoed_parts(_text(raw), is_cookie=is_cookie):
             fits = SHORTEST_CHARS <= len(value) <= LONGEST_CHARS and value.strip("*")
             if fits and len(self._found) < _MOST_REMEMBERED:
                 self._found.setdefault(value, is_cookie)
+                self.names.setdefault(value, name)
 
 
 def _compile(names: list[str], *, is_bare: bool) -> Pattern:

@@ -1,9 +1,10 @@
 """Hides secrets in one file's text or bytes, block by block."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from redaction.archives import compressed, headers
@@ -36,7 +37,7 @@ class BlockMatches(NamedTuple):
 class Search:
     """The secrets of a run and the patterns that find them in each format."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - of one search
         self,
         secrets: tuple[str, ...],
         *,
@@ -44,8 +45,11 @@ class Search:
         out_of_sight: tuple[str, ...] = (),
         header_names: frozenset[str] = SENSITIVE_HEADERS,
         withholds_pictures: bool = False,
+        names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.secrets = secrets
+        self.names = names
+        """What people call the secrets that have a name, by value."""
         self.typed = typed
         """Secrets that were typed letter by letter, so pages may show prefixes of them."""
         self.out_of_sight = out_of_sight
@@ -125,6 +129,7 @@ class Search:
             out_of_sight=self.out_of_sight,
             header_names=self.header_names,
             withholds_pictures=self.withholds_pictures,
+            names=self.names,
         )
 
     def hide_in_name(self, name: bytes) -> tuple[bytes, int]:

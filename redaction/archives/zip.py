@@ -113,7 +113,9 @@ class ZipCleaning:
         self._depth = task.depth
         self._search = search
         """The search before the archive's own header values were added."""
-        self._trace = Trace(search.header_names, search.secrets, typed=search.typed)
+        self._trace = Trace(
+            search.header_names, search.secrets, typed=search.typed, names=search.names
+        )
         self._formats: dict[str, MemberFormat] = {}
         """Each member's format, by its name."""
         self._name_counts: Counter[str] = Counter()
@@ -199,7 +201,8 @@ class ZipCleaning:
     def _write(self, member: Member, search: Search, text: CleanText | None) -> None:
         if self._trace.pictures.removes(member.name):
             what = "film strip frame" if "page@" in member.name else "attached picture"
-            self._leave_out(f"{what} of a page that showed a secret")
+            shown = self._trace.pictures.describe_shown(member.name)
+            self._leave_out(f"{what} of a page that showed {shown}")
             return
         renamed = self._rename(member, search)
         member_format = self._formats[member.name]

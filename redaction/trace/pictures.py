@@ -1,6 +1,7 @@
 """Decides which pictures of a trace may show a secret, by the trace's events."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +41,10 @@ _OF_PICTURE: Final = re.compile(rb'"contentType":"(?:image|video)/')
 _WHERE: Final = re.compile(rb'"(?:file|sha1|path)":"([^"]+)"')
 _ATTACHMENTS: Final = compile_re2(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
 _ATTACHMENT: Final = compile_re2(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
+_MOST_NAMED: Final = 20
+"""For so many events of a page its reasons are looked for: others are like them."""
+_UNNAMED: Final = "a secret"
+_ENTERED: Final = "in an input of the script"
 _VALUES: Final = frozenset({"__playwright_value_", "value"})
 """Attributes in which a snapshot has the value of a field."""
 
@@ -50,6 +55,16 @@ class _Fill(NamedTuple):
     page: bytes
     since_ms: float
     value: str
+    reason: str
+    """What it was, for people."""
+
+
+Namer = Callable[[bytes], str]
+"""Names the secret in an event, without its value. Empty: it is in a form that has no name."""
+
+
+def _name_nothing(_: bytes) -> str:
+    return ""
 
 
 class TracePictures:
@@ -66,6 +81,10 @@ class TracePictures:
         """By call; unless `_into_password_fields` has it too, the secret may be readable."""
         self._into_password_fields: set[bytes] = set()
         """Calls after which only password fields had a secret."""
+        self._reasons: dict[bytes, dict[str, None]] = {}
+        """What each page showed and where, for people, in the order in which it was found."""
+        self._named: Counter[bytes] = Counter()
+        """How many events of each page were asked for the name of their secret."""
         self._frames: dict[str, float] = {}
         """The time of each frame, by its file's name without a folder."""
         self._attached: set[str] = set()
@@ -76,9 +95,26 @@ class TracePictures:
         """Whether any page showed a secret."""
         return bool(self._shown) or not self._fills.keys() <= self._into_password_fields
 
-    def mark_all(self) -> None:
+    def mark_all(self, reason: str = _UNNAMED) -> None:
         """Mark every page, when it is not known which one showed a secret."""
         self._shown[_ANY_PAGE] = _ALWAYS
+        self._reasons.setdefault(_ANY_PAGE, {})[reason] = None
+
+    def describe_shown(self, name: str) -> str:
+        """What the page of a removed member showed, and where; names, never values."""
+        frame = _FRAME_OF.search(name)
+        pages = {*self._reasons} if frame is None else {frame[1].encode(), _ANY_PAGE}
+        reasons = {
+            reason: None
+            for page in self._reasons
+            if page in pages
+            for reason in self._reasons[page]
+        }
+        for call, fill in self._fills.items():
+            is_readable = call not in self._into_password_fields
+            if is_readable and (frame is None or fill.page in pages):
+                reasons[fill.reason] = None
+        return " and ".join(reasons) or _UNNAMED
 
     def collect(self, block: bytes) -> None:
         """Collect pictures that the test attached, and the times of frames."""
@@ -91,7 +127,12 @@ class TracePictures:
                     self._frames[_base_name(file[1].decode("utf-8", "replace"))] = float(time[1])
 
     def mark_pages(
-        self, lines: Iterable[bytes], *, has_secret: Callable[[bytes], bool], is_sure: bool
+        self,
+        lines: Iterable[bytes],
+        *,
+        has_secret: Callable[[bytes], bool],
+        is_sure: bool,
+        name: Namer = _name_nothing,
     ) -> None:
         """Mark the pages that these events show secrets on.
 
@@ -99,6 +140,7 @@ class TracePictures:
             lines: events, in their order.
             has_secret: whether a text may have a secret.
             is_sure: whether every event is known to have one.
+            name: names the secret in an event.
         """
         for line in lines:
             if self._shown.get(_ANY_PAGE) == _ALWAYS:
@@ -110,9 +152,12 @@ class TracePictures:
             if not is_sure and not has_secret(line):
                 continue
             if method is not None:
-                self._note_input(line, head, method[1])
-            else:
-                self._note_shown(line, head, has_secret, is_snapshot=is_snapshot)
+                self._note_input(line, head, method[1], name)
+                continue
+            shown = self._note_shown(line, head, has_secret, is_snapshot=is_snapshot)
+            if shown is not None:
+                where = "in its content" if is_snapshot else "on its console"
+                self._note_reason(_page_of(line, head), shown, where, name)
 
     def removes(self, name: str) -> bool:
         """Whether the member of this name must be removed."""
@@ -134,21 +179,28 @@ class TracePictures:
         count = len(lines) - len(kept) + changed
         return (b"\n".join(kept), count) if count else (block, 0)
 
-    def _note_input(self, line: bytes, head: bytes, method: bytes) -> None:
+    def _note_reason(self, page: bytes, line: bytes, where: str, name: Namer) -> None:
+        if self._named[page] < _MOST_NAMED:
+            self._named[page] += 1
+            self._reasons.setdefault(page, {})[f"{name(line) or _UNNAMED} {where}"] = None
+
+    def _note_input(self, line: bytes, head: bytes, method: bytes, name: Namer) -> None:
         page, call, since_ms = _page_of(line, head), _call_of(head), _time_of(head)
         value = _filled_value(line) if method == _FILL else None
         if call is None or value is None:
             self._mark(page, since_ms)
+            self._note_reason(page, line, _ENTERED, name)
             return
         before = self._fills.get(call)
         if before is not None and before.since_ms != since_ms:  # of another process
             self._mark(_ANY_PAGE, min(since_ms, before.since_ms))
-        self._fills[call] = _Fill(page, since_ms, value)
+        reason = f"{name(line) or _UNNAMED} {_ENTERED}"
+        self._fills[call] = _Fill(page, since_ms, value, reason)
 
     def _note_shown(
         self, line: bytes, head: bytes, has_secret: Callable[[bytes], bool], *, is_snapshot: bool
-    ) -> None:
-        """A page shows a secret, if only as dots."""
+    ) -> bytes | None:
+        """A page shows a secret: the event without password fields. None: only these have it."""
         page, call = _page_of(line, head), _call_of(head)
         fill = None if call is None else self._fills.get(call)
         is_after = _AFTER.search(head) is not None
@@ -159,15 +211,16 @@ class TracePictures:
         if not has_secret(rest):
             if call is not None and fill is not None and is_after and fill.value in passwords:
                 self._into_password_fields.add(call)
-            return
+            return None
         given = [
             one
             for of_call, one in self._fills.items()
             if one.page == page and (is_after or of_call != call) and one.since_ms <= _time_in(line)
         ]
-        rest, _ = _without_texts(line, [one.value for one in given])
-        is_explained = is_snapshot and given and not has_secret(rest)
+        others, _ = _without_texts(line, [one.value for one in given])
+        is_explained = is_snapshot and given and not has_secret(others)
         self._mark(page, min(one.since_ms for one in given) if is_explained else _ALWAYS)
+        return rest
 
     def _mark(self, page: bytes, since_ms: float) -> None:
         self._shown[page] = min(since_ms, self._shown.get(page, since_ms))

@@ -1,9 +1,11 @@
 """Hides secrets in the events, resources and pictures of a trace."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Final
 
 from redaction.archives.headers import HeaderRedactor
@@ -69,8 +71,15 @@ class Trace:
     """What is known of one archive's event files; other archives only have header values."""
 
     def __init__(
-        self, header_names: Iterable[str], secrets: tuple[str, ...], *, typed: tuple[str, ...] = ()
+        self,
+        header_names: Iterable[str],
+        secrets: tuple[str, ...],
+        *,
+        typed: tuple[str, ...] = (),
+        names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`names`: what people call the secrets that have a name, by value."""
+        self._names_of_secrets = names
         self.headers = HeaderRedactor(header_names)
         self.pictures = TracePictures()
         self._found = TracePictures()
@@ -189,14 +198,16 @@ class Trace:
     def _mark_all_if_cut(self, events: _Events) -> None:
         """Mark every page if an event is longer than a block: it was not read as a whole."""
         if not events.is_aligned and self._secrets:
-            self.pictures.mark_all()
+            self.pictures.mark_all("what an event says that is too long to be read as a whole")
         if not events.is_aligned and self._found_search is not None:
             self._found.mark_all()
 
     def _mark_pages(self, block: bytes, spans: list[Span] | None, search: Search) -> None:
         lines = block.split(b"\n") if spans is None else list(lines_with(spans, block))
         finder = partial(_has_secret, search=search)
-        self.pictures.mark_pages(lines, has_secret=finder, is_sure=bool(spans))
+        self.pictures.mark_pages(
+            lines, has_secret=finder, is_sure=bool(spans), name=self._name_secret
+        )
         if self._found_search is not None and not self.shows_found:
             finder = partial(_has_secret, search=self._found_search)
             self._found.mark_pages(lines, has_secret=finder, is_sure=False)
@@ -205,11 +216,21 @@ class Trace:
         """Record pages that show a split secret, which looks whole on the page."""
         lines = search.in_snapshots.lines_with(block)
         finder = partial(_has_split_secret, search=search)
-        self.pictures.mark_pages(lines, has_secret=finder, is_sure=True)
+        self.pictures.mark_pages(lines, has_secret=finder, is_sure=True, name=self._name_secret)
         if self._found_search is not None and not self.shows_found:
             lines = self._found_search.in_snapshots.lines_with(block)
             finder = partial(_has_split_secret, search=self._found_search)
             self._found.mark_pages(lines, has_secret=finder, is_sure=True)
+
+    def _name_secret(self, event: bytes) -> str:
+        """Name the secret in an event by its variable or header. Empty: not as it is."""
+        for value, name in self._names_of_secrets.items():
+            if _is_in(event, value):
+                return name
+        for value, header in self.headers.names.items():
+            if _is_in(event, value):
+                return f"a value of the header {header.title()}"
+        return ""
 
     @cached_property
     def _typed_words(self) -> TypedWords:
@@ -222,7 +243,7 @@ class Trace:
             self._grown, self._prefix_forms = grown, TypedPrefixes(grown)
         if grown or typed_secrets.boxes:
             # No event tells which page the keys went to, and no snapshot what it showed meanwhile.
-            self.pictures.mark_all()
+            self.pictures.mark_all("a secret that was typed letter by letter")
 
     def edits(self, name: str, own: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
         """All edits of an event file; `own` are applied at their place among them."""
@@ -230,6 +251,15 @@ class Trace:
         # Lines are known by what they were, and what is split is found while all of it is there.
         last = (self.pictures.remove_events, self.names.update, self._prefix_forms.hide)
         return (partial(hide_typed, typed_secrets=events.typed_secrets), *own, *last)
+
+
+def _is_in(event: bytes, value: str) -> bool:
+    """Whether a value is in an event as it is, or as JSON writes it."""
+    return any(form.encode("utf-8", "replace") in event for form in (value, _in_json(value)))
+
+
+def _in_json(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def _has_secret(text: bytes, *, search: Search) -> bool:

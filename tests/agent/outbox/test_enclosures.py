@@ -37,7 +37,7 @@ async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> 
     return await ArtifactRedactor(Scrubber(), metrics=metrics()).redact(job, outcome, workspace)
 
 
-LEFT_OUT = "1 x film strip frame of a page that showed a secret"
+LEFT_OUT = "1 x film strip frame of a page that showed the value of TOKEN in its content"
 
 
 async def test_a_trace_leaves_clean_beside_its_secrets(tmp_path: Path) -> None:

@@ -229,9 +229,51 @@ def test_pictures_of_a_page_that_had_a_secret_go(tmp_path: Path, html: Any) -> N
     found = hidden(tmp_path, a_zip({"0-trace.trace": events, **pictures}), SECRET)
     left = read_members(found.file.path.read_bytes())
     assert found.shows_secret
-    assert found.left_out == ("1 x film strip frame of a page that showed a secret",)
+    assert found.left_out == ("1 x film strip frame of a page that showed a secret in its content",)
     assert set(left) == {"0-trace.trace", frames[1]["file"]}
     assert events_of(left["0-trace.trace"])[1:] == frames[1:]
+
+
+NAMES = {SECRET: "the value of TOKEN"}
+FILLED = {"type": "before", "callId": "1", "method": "fill", "startTime": 1.0, "pageId": PAGE}
+
+
+@pytest.mark.parametrize(
+    ("event", "named"),
+    [
+        (a_snapshot(["BODY", {}, SECRET]), "the value of TOKEN in its content"),
+        (a_snapshot(["BODY", {}, SECRET[:4], ["B", {}, SECRET[4:]]]), "a secret in its content"),
+        (
+            {"type": "console", "text": SECRET, "time": 1.0, "pageId": PAGE},
+            "the value of TOKEN on its console",
+        ),
+        (
+            FILLED | {"params": {"selector": "#a", "value": SECRET}},
+            "the value of TOKEN in an input of the script",
+        ),
+    ],
+)
+def test_the_reason_of_a_missing_frame_names_the_secret_and_where_it_was(
+    tmp_path: Path, event: dict[str, Any], named: str
+) -> None:
+    frames = [a_frame(PAGE), a_frame(OTHER_PAGE)]
+    other = a_snapshot(["BODY", {}, "text"])
+    members = {"0-trace.trace": lines(event, other, *frames), frames[0]["file"]: PICTURE}
+    found = hidden(tmp_path, a_zip(members), SECRET, names=NAMES)
+    assert found.left_out == (f"1 x film strip frame of a page that showed {named}",)
+
+
+def test_a_value_of_a_header_is_named_after_its_header(tmp_path: Path) -> None:
+    frame = a_frame(PAGE)
+    call = {"snapshot": {"headers": [{"name": "Authorization", "value": f"Bearer {SECRET}"}]}}
+    members = {
+        "0-trace.trace": lines(a_snapshot(["BODY", {}, f"token: {SECRET}"]), frame),
+        "0-trace.network": lines({"type": "resource-snapshot", **call}),
+        frame["file"]: PICTURE,
+    }
+    found = hidden(tmp_path, a_zip(members))
+    named = "a value of the header Authorization in its content"
+    assert found.left_out == (f"1 x film strip frame of a page that showed {named}",)
 
 
 def test_pictures_go_with_a_secret_that_has_a_field_for_each_letter(tmp_path: Path) -> None:
