@@ -25,6 +25,7 @@ from contract.evidence import (
     RequestNode,
     ScriptEvidence,
     ScriptTest,
+    SeenResponse,
     SuiteTest,
     TlsFacts,
 )
@@ -41,6 +42,7 @@ from contract.result import (
 )
 from contract.runtimes import RUNTIMES
 from picket.terminal import duration, one_line, printable
+from runners.net.http.transfer import READ_LIMIT_BYTES
 
 STYLES: Final = {
     Status.PASSED: "bold green",
@@ -207,7 +209,8 @@ def _facts(facts: dict[str, str | None]) -> Table:
 
 
 def _hops(hops: tuple[Hop, ...]) -> Table | None:
-    if len(hops) < 2:
+    """The redirects, and where they led. None: there was none."""
+    if all(hop.location is None for hop in hops):
         return None
     table = _rows("dim", "", "", "dim")
     for number, hop in enumerate(hops, 1):
@@ -247,17 +250,29 @@ def _answer(evidence: HttpEvidence) -> Table | None:
     response = evidence.response
     if response is None:
         return None
-    cut = ", cut" if response.truncated else ""
     return _facts(
         {
             "status": f"{response.status_code} {response.status_text}".rstrip(),
             "protocol": response.http_version and f"HTTP/{response.http_version}",
             "from": evidence.remote_address,
             "type": response.headers.get("content-type"),
-            "body": f"{response.body_bytes} bytes{cut}",
+            "body": _body_size(response),
             "": response.note or one_line(response.body, limit=160) or None,
         }
     )
+
+
+def _body_size(response: SeenResponse) -> str:
+    """How long the body was, and how much of it was read and stored."""
+    read_bytes = response.body_bytes
+    announced = response.headers.get("content-length", "")
+    is_whole = not response.truncated or announced == str(read_bytes)
+    if read_bytes >= READ_LIMIT_BYTES and not is_whole:
+        length = f" (Content-Length {announced})" if announced else ""
+        return f"more than {read_bytes} bytes{length}, the rest was not read"
+    if response.truncated:
+        return f"{read_bytes} bytes, the first {len(response.body)} characters are stored"
+    return f"{read_bytes} bytes"
 
 
 _READING_ENDS: Final = {

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from contract.assertions import AssertionResult, Comparison, Source
@@ -29,6 +30,7 @@ from contract.result import (
     Timings,
 )
 from picket.report import report
+from runners.net.http.transfer import READ_LIMIT_BYTES
 from tests.builders.observations import a_result as a_whole_result
 from tests.builders.observations import an_outcome
 
@@ -151,6 +153,51 @@ def test_an_exchange_shows_its_way_its_certificate_and_its_answer() -> None:
         "200 OK",
     ):
         assert fact in text
+
+
+def test_a_redirect_that_led_nowhere_is_shown() -> None:
+    hops = (Hop(url="https://shop.test/old", status_code=302, location="http://gone.test/"),)
+    text = printed(a_result(evidence=HttpEvidence(request=REQUEST, hops=hops)))
+    assert "302  https://shop.test/old → http://gone.test/" in text
+
+
+@pytest.mark.parametrize(
+    ("response", "shown"),
+    [
+        ({"body": "abc", "body_bytes": 3}, "3 bytes"),
+        (
+            {"body": "abc", "body_bytes": 70_000, "truncated": True},
+            "70000 bytes, the first 3 characters are stored",
+        ),
+        (
+            {"body": "abc", "body_bytes": READ_LIMIT_BYTES, "truncated": True},
+            "more than 26214400 bytes, the rest was not read",
+        ),
+        (
+            {
+                "body": "abc",
+                "body_bytes": READ_LIMIT_BYTES,
+                "truncated": True,
+                "headers": {"content-length": "26214423"},
+            },
+            "more than 26214400 bytes (Content-Length 26214423), the rest was not read",
+        ),
+        (
+            {
+                "body": "abc",
+                "body_bytes": READ_LIMIT_BYTES,
+                "truncated": True,
+                "headers": {"content-length": str(READ_LIMIT_BYTES)},
+            },
+            "26214400 bytes, the first 3 characters are stored",
+        ),
+    ],
+    ids=["short", "stored in part", "read in part", "announced", "at the limit"],
+)
+def test_a_body_that_was_read_whole_is_not_called_cut(response: dict[str, Any], shown: str) -> None:
+    evidence = HttpEvidence(request=REQUEST, response=SeenResponse(status_code=200, **response))
+    lines = printed(a_result(evidence=evidence)).splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines if line.split()[:1] == ["body"]] == [shown]
 
 
 def test_every_kind_of_evidence_has_its_facts() -> None:

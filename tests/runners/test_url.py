@@ -91,6 +91,38 @@ async def test_a_name_without_an_address_is_told_by_the_server_that_knows_none()
     assert result.failure.detail["code"] == "ENOTFOUND"
 
 
+async def test_a_failure_behind_a_redirect_names_the_redirect() -> None:
+    async with (
+        http_origin(redirect("http://nowhere.invalid/x")) as origin,
+        dns_server({}) as server,
+    ):
+        resolver = DnsServerResolver(OneServer(server.port))
+        result = await outcome(a_url_spec(origin.url("/a")), resolver=resolver)
+    assert result.failure is not None
+    assert result.failure.message == (
+        "nowhere.invalid has no IPv4 address: the name does not exist, "
+        f"says 127.0.0.1:{server.port}. A redirect of {origin.url('/a')} led there."
+    )
+    assert [hop.location for hop in seen_of(result).hops] == ["http://nowhere.invalid/x"]
+
+
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        ("http://127.0.0.1:1/", "Nothing listens on"),
+        ("http://[::1]/", "::1 is an IPv6 address"),
+        ("ftp://127.0.0.1/", "redirects to ftp://127.0.0.1/"),
+    ],
+    ids=["refused", "not tried", "the redirect itself"],
+)
+async def test_a_redirect_that_leads_nowhere_is_named_once(location: str, words: str) -> None:
+    async with http_origin(redirect(location)) as origin:
+        result = await outcome(a_url_spec(origin.url("/a")))
+    assert result.failure is not None
+    assert words in result.failure.message
+    assert result.failure.message.count(origin.url("/a")) == 1
+
+
 async def test_a_name_that_only_our_resolver_knows_keeps_the_failure() -> None:
     names = {"nowhere.invalid": ("127.0.0.1",)}
     result = await outcome(a_url_spec("http://nowhere.invalid/"), names=names)
@@ -188,7 +220,7 @@ async def test_variables_are_filled_into_the_request() -> None:
         (begins(reply(b"half", length=8)), FailureKind.TIMEOUT, "stalled after 4 bytes"),
         (resets_after(b""), FailureKind.CONNECT, "reset the connection"),
         (b"", FailureKind.PROTOCOL, "closed the connection without an answer"),
-        (b"+OK POP3 ready\r\n", FailureKind.PROTOCOL, "what it sent is no HTTP"),
+        (b"+OK POP3 ready\r\n", FailureKind.PROTOCOL, "answered with '+OK POP3 ready'"),
         (redirect("/"), FailureKind.REDIRECT, "goes round in a circle"),
         (reply(b"junk", content_encoding="gzip"), FailureKind.PROTOCOL, "cannot be decoded"),
     ],

@@ -86,6 +86,19 @@ def begins(answer: bytes) -> Page:
     return page
 
 
+def drips(head: bytes, part: bytes, *, times: int = 10_000, every_s: float = 0.02) -> Page:
+    """Send the start of an answer, then a part at a time, so many times."""
+
+    async def page(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        for _part in range(times):
+            await asyncio.sleep(every_s)
+            writer.write(part)
+        await asyncio.sleep(3600)
+
+    return page
+
+
 def resets_after(answer: bytes) -> Page:
     """Send the start of an answer, then reset the connection."""
 

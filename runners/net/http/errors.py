@@ -197,6 +197,11 @@ _MALFORMED: Final = (
     ("expected SETTINGS frame", "what it sent is no HTTP/2"),
 )
 """A part of libcurl's message, and what it means."""
+_INVALID_LENGTH: Final = "Invalid Content-Length"
+_TOO_MANY_HEADERS: Final = re.compile(r"Too many response headers, (\d+) is max")
+_TOO_LARGE_HEADERS: Final = re.compile(r"Too large response headers: \d+ > (\d+)")
+_TOO_LONG_LINE_BYTES: Final = 100 * 1024
+"""From this length on, libcurl reads no header line."""
 _INVALID_FIELD: Final = re.compile(
     r"invalid HTTP header field.*name: \[(.*)\], value: \[(.*)\]", re.IGNORECASE
 )
@@ -279,14 +284,14 @@ def _hung_before_answer(attempt: FailedHop, limit: str) -> str:
 def _hung_in_answer(attempt: FailedHop, limit: str) -> str:
     seen, target = attempt.seen, attempt.target
     if seen.head is not None and not seen.head.is_complete:
-        lines = seen.header_lines
+        how = "were still arriving" if seen.is_arriving else "stalled"
         return (
-            f"The headers from {target} stalled after {lines} lines; "
+            f"The headers from {target} {how} after {seen.header_lines} lines; "
             f"they were not complete {limit}."
         )
+    how = "was still arriving" if seen.is_arriving else "stalled"
     return (
-        f"The body from {target} stalled after {seen.body_bytes} bytes; "
-        f"it was not complete {limit}."
+        f"The body from {target} {how} after {seen.body_bytes} bytes; it was not complete {limit}."
     )
 
 
@@ -490,15 +495,20 @@ def _transfer_coding_failure(attempt: FailedHop) -> Failure:
 def _protocol_failure(attempt: FailedHop) -> Failure:
     if not attempt.seen.ended.message and attempt.seen.head is None:
         return no_response_failure(attempt)  # libcurl has no words for an end of HTTP/2 like this
+    if _TOO_LARGE_HEADERS.search(attempt.words):  # an error in receiving, to libcurl
+        return _large_headers_failure(attempt)
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} did not answer as {_name_version(attempt)} demands: "
-        f"{_explain_malformed(attempt.words)}.",
+        f"{_explain_malformed(attempt)}.",
         "EPROTO",
     )
 
 
-def _explain_malformed(words: str) -> str:
+def _explain_malformed(attempt: FailedHop) -> str:
+    words = attempt.words
+    if _INVALID_LENGTH in words:
+        return _explain_length(attempt.seen.head)
     for said, plain in _MALFORMED:
         if said in words:
             return plain
@@ -508,6 +518,14 @@ def _explain_malformed(words: str) -> str:
         return f"its header field {field[1]}{value} is invalid"
     broken_rule = _BROKEN_RULE.search(words)
     return words if broken_rule is None else broken_rule[1]
+
+
+def _explain_length(head: Head | None) -> str:
+    """What is wrong with a Content-Length, whose line libcurl keeps to itself."""
+    first = None if head is None else head.headers.get("content-length")
+    if first is not None:
+        return f"its second Content-Length is not {first[:_SHOWN_CHARS]}, as its first one is"
+    return "its Content-Length is not one whole number of bytes"
 
 
 def _http_2_failure(attempt: FailedHop) -> Failure | None:
@@ -534,9 +552,16 @@ def _name_http_2_error(code: int) -> str:
 
 
 def _large_headers_failure(attempt: FailedHop) -> Failure:
+    """More headers than are read; libcurl has no words for a line that is too long."""
+    if found := _TOO_MANY_HEADERS.search(attempt.words):
+        much = f"more than {found[1]} header lines"
+    elif found := _TOO_LARGE_HEADERS.search(attempt.words):
+        much = f"more than {found[1]} bytes of headers"
+    else:
+        much = f"a header line of {_TOO_LONG_LINE_BYTES} bytes or more"
     return attempt.failure(
         FailureKind.PROTOCOL,
-        f"{attempt.target} sent more headers than are read.",
+        f"{attempt.target} sent {much}, more than is read.",
         "ERR_TOO_LARGE_HEADERS",
     )
 

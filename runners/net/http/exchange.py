@@ -148,6 +148,8 @@ class HttpExchange(msgspec.Struct, frozen=True, kw_only=True):
     """The target's address. None: there was no connection, or a proxy hides it."""
     failure: Failure | None
     """None: the final response was read to its end, or to the limit."""
+    redirected_by: str | None = None
+    """The URL whose redirect led to the last request. None: the last request was the first."""
     waited_s: float = 0.0
     """How long the agent had no memory for a body, which is no time of the target."""
 
@@ -173,6 +175,7 @@ class RedirectChain:
         self.keep_bytes = keep_bytes
         self.failure: Failure | None = None
         self.head: Head | None = None
+        self._redirected_by: str | None = None
         self._timeout_s = timeout_s
         self._ends_at = time.monotonic() + timeout_s
         self._without_cookies = self._sent = hop
@@ -266,6 +269,7 @@ class RedirectChain:
         following = build_next_hop(self._without_cookies, head.status_code, location)
         if len(self._hops) > MAX_REDIRECTS:
             raise too_many_redirects([one.url for one in self._hops], following.url)
+        self._redirected_by = self.hop.url
         self._cookies.store(self.hop, head.set_cookies)
         self._cut_body()
         self._without_cookies = following
@@ -297,6 +301,7 @@ class RedirectChain:
             tls=self._tls,
             remote_address=(seen.address or None) if seen is not None and direct else None,
             failure=self.failure,
+            redirected_by=self._redirected_by,
             waited_s=0.0 if self.lease is None else self.lease.waited_s,
         )
 
@@ -399,6 +404,14 @@ def too_many_redirects(visited: Sequence[str], location: str) -> CheckFailed:
         f"{_shorten(location)}{_describe_loop(visited, location)}.",
         {"code": "ERR_TOO_MANY_REDIRECTS", "location": _shorten(location)},
     )
+
+
+def mention_redirect(failure: Failure, redirected_by: str | None) -> Failure:
+    """Say which redirect led to what failed; a failure of the redirect itself says it already."""
+    if redirected_by is None or failure.kind is FailureKind.REDIRECT:
+        return failure
+    message = f"{failure.message} A redirect of {_shorten(redirected_by)} led there."
+    return msgspec.structs.replace(failure, message=message)
 
 
 def _describe_loop(visited: Sequence[str], location: str) -> str:

@@ -15,7 +15,7 @@ from contract.result import CheckFailed, Failure, FailureKind, LogLine
 from contract.templates import fill_request
 from runners.net.http.body_memory import BodyLease, BodyMemoryError
 from runners.net.http.content_coding import find_undecoded
-from runners.net.http.exchange import HttpExchange, HttpResponse
+from runners.net.http.exchange import HttpExchange, HttpResponse, mention_redirect
 from runners.net.http.response import (
     STORED_BYTES,
     STORED_IMAGE_BYTES,
@@ -100,11 +100,14 @@ async def _send(request: HttpRequest, ctx: RunContext, *, lease: BodyLease | Non
     if lease is not None and lease.waited_s and exchange.failure is not None:
         # A connection that stood still for us may break, and that is not the target's fault.
         raise BodyMemoryError(f"A body that waited {lease.waited_s:.1f} s for memory was lost.")
-    if exchange.failure is not None and exchange.failure.kind is FailureKind.DNS:
+    failure = exchange.failure
+    if failure is None:
+        return exchange
+    if failure.kind is FailureKind.DNS:
         left_s = ctx.timeout_s - (exchange.timings.total or 0) / 1000
-        failure = await _explain_dns_failure(exchange.failure, request, ctx, left_s=left_s)
-        exchange = msgspec.structs.replace(exchange, failure=failure)
-    return exchange
+        failure = await _explain_dns_failure(failure, request, ctx, left_s=left_s)
+    failure = mention_redirect(failure, exchange.redirected_by)
+    return msgspec.structs.replace(exchange, failure=failure)
 
 
 def _exchange(

@@ -3,6 +3,7 @@
 import io
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -64,6 +65,8 @@ _WEIRD_SERVER_REPLY: Final = 8
 _PROCEED: Final[int] = pycurl.SOCKOPT_OK  # and PREREQFUNC_OK
 _STOP: Final[int] = pycurl.SOCKOPT_ERROR
 _PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
+_USUAL_GAPS: Final = 2
+"""A silence this many times as long as the longest one before it is a stall."""
 _LENGTH_DIGITS: Final = 9
 """Longer lengths are beyond the read limit."""
 _PARTIAL_CONTENT: Final = 206
@@ -135,6 +138,8 @@ class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
     header_lines: int = 0
     """How many header lines were received, those of interim responses included. This and what
     follows is reported of a transfer that failed, had no head or a body to decode."""
+    is_arriving: bool = False
+    """Whether parts of the response kept coming until the end."""
     bad_status_line: str | None = None
     """What the response begins with instead of a status line. None: it has one, or none began."""
     undecodable: str | None = None
@@ -154,6 +159,27 @@ class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
         return any(_HTTP_1_REQUIRED in line for line in self.http_2_lines)
 
 
+@dataclass(slots=True)
+class Arrivals:
+    """When the parts of one response came: a server that drips is no server that hangs."""
+
+    last_s: float = 0.0
+    """When the last part came; 0: none did."""
+    longest_gap_s: float = 0.0
+    """The longest silence between two parts."""
+
+    def note(self) -> None:
+        """Note that a part has come."""
+        now_s = time.monotonic()
+        if self.last_s:
+            self.longest_gap_s = max(self.longest_gap_s, now_s - self.last_s)
+        self.last_s = now_s
+
+    def are_going_on(self, now_s: float) -> bool:
+        """Whether the silence since the last part is like those before it."""
+        return bool(self.last_s) and now_s - self.last_s <= _USUAL_GAPS * self.longest_gap_s
+
+
 @dataclass(slots=True, eq=False)
 class Transfer:
     """A handle and the fields that its callbacks write; used for many transfers."""
@@ -163,6 +189,7 @@ class Transfer:
     refuses: Callable[[str, str], str | None]
     curl: Any = field(default_factory=pycurl.Curl)
     lines: list[bytes] = field(default_factory=list)
+    arrivals: Arrivals = field(default_factory=Arrivals)
     chunks: list[bytes] = field(default_factory=list)
     long_body: io.BytesIO | None = None
     """A body that has taken memory; chunks would have to be joined. None: it is short so far."""
@@ -213,7 +240,7 @@ class Transfer:
     def _settings(self) -> list[tuple[int, Any]]:
         config = self.config
         settings: list[tuple[int, Any]] = [
-            (pycurl.HEADERFUNCTION, self.lines.append),
+            (pycurl.HEADERFUNCTION, self._read_line),
             (pycurl.WRITEFUNCTION, self._write_body),
             (pycurl.NOSIGNAL, 1),
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
@@ -224,6 +251,8 @@ class Transfer:
             # A name lookup that hangs must not hold the event loop when its check is over.
             (_QUICK_EXIT, 1),
             (_SUPPRESS_CONNECT_HEADERS, 1),
+            # Not to take such an answer, but to show what a peer says that does not speak HTTP.
+            (pycurl.HTTP09_ALLOWED, 1),
             *_NO_PROXY,
             (pycurl.IPRESOLVE, _FAMILIES[config.family]),
             (pycurl.HTTP_VERSION, _VERSIONS[config.http_version]),
@@ -280,6 +309,7 @@ class Transfer:
             set_option(pycurl.HEADERFUNCTION, self._read_line_of_upgrade)
         if hop.method == "HEAD":
             set_option(pycurl.NOBODY, 1)
+            set_option(pycurl.HTTP09_ALLOWED, 0)  # libcurl would take it for an empty answer
             return
         if hop.body is not None or hop.method in SENDS_EMPTY_BODY:
             set_option(pycurl.POSTFIELDS, hop.body or b"")
@@ -322,6 +352,7 @@ class Transfer:
     def _flaws(self, ended: CurlResult) -> dict[str, Any]:
         return {
             "header_lines": len(self.lines),
+            "is_arriving": self.arrivals.are_going_on(time.monotonic()),
             "bad_status_line": self.bad_status_line,
             "undecodable": self.undecodable,
             "cut_coding": self._cut_coding(ended),
@@ -368,6 +399,7 @@ class Transfer:
 
     def _forget_answer(self) -> None:
         self.lines.clear()
+        self.arrivals = Arrivals()
         self.chunks.clear()
         self.long_body = None
         self.ahead_bytes, self.undelivered = 0, ()
@@ -405,9 +437,13 @@ class Transfer:
             return None
         return None if head.status_code == _PARTIAL_CONTENT else decoder.cut_coding
 
+    def _read_line(self, line: bytes) -> None:
+        self.lines.append(line)
+        self.arrivals.note()
+
     def _read_line_of_upgrade(self, line: bytes) -> int | None:
         """Store a header line; what follows a switch of protocols is not HTTP's, and not read."""
-        self.lines.append(line)
+        self._read_line(line)
         if line.strip():
             return None
         head = self._read_head()
@@ -422,8 +458,12 @@ class Transfer:
 
         A piece in which the transfer paused comes again, perhaps with more bytes behind it.
         """
+        self.arrivals.note()
         if not self.body_begun:
             self.body_begun = True
+            if not self.lines:
+                self.bad_status_line = piece.partition(b"\n")[0].decode("utf-8", "replace").rstrip()
+                return 0
             head = self._read_head()
             if head is not None and "content-encoding" in head.headers:
                 self.decoder = BodyDecoder.choose(head.headers["content-encoding"])

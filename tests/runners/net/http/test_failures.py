@@ -15,7 +15,7 @@ from pathlib import Path
 import pycurl
 import pytest
 
-from contract.requests import HttpVersion, IpFamily
+from contract.requests import HttpMethod, HttpVersion, IpFamily
 from contract.result import Failure, FailureKind
 from runners.net.egress.rules import EgressRules
 from runners.net.http.client import HttpEngine
@@ -30,6 +30,7 @@ from tests.servers.http_origin import (
     Asked,
     Page,
     begins,
+    drips,
     http_origin,
     reply,
     reset,
@@ -80,6 +81,16 @@ async def timed_out(
         if failure.detail["phase"] == phase:
             return failure, seen, f"{place} within {timeout_s:g} s."
     raise AssertionError(f"it never came to the phase {phase}")
+
+
+async def times_out_saying(engine: HttpEngine, page: Page, words: str) -> None:
+    """Time ran out with a sentence that begins with these words, in which the peer is `{}`."""
+    for timeout_s in GROWING_S:
+        failure, _, place = await broken_page(engine, page, timeout_s=timeout_s)
+        if failure.message.startswith(words.format(place)):
+            assert failure.kind is FailureKind.TIMEOUT
+            return
+    raise AssertionError(f"it never said: {words}")
 
 
 async def test_nothing_listens(engine: HttpEngine, closed_port: int) -> None:
@@ -186,6 +197,25 @@ async def test_headers_that_stall_are_not_called_a_body(engine: HttpEngine) -> N
     assert seen.timings.download is not None
 
 
+@pytest.mark.parametrize(
+    ("head", "part", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"x: y\r\n", "The headers from {} were still arriving after "),
+        (reply(b"", length=1000), b"abc", "The body from {} was still arriving after "),
+    ],
+    ids=["headers", "body"],
+)
+async def test_a_response_that_drips_does_not_stall(
+    engine: HttpEngine, head: bytes, part: bytes, words: str
+) -> None:
+    await times_out_saying(engine, drips(head, part), words)
+
+
+async def test_a_response_that_dripped_and_then_hangs_stalls(engine: HttpEngine) -> None:
+    page = drips(reply(b"", length=1000), b"abc", times=2)
+    await times_out_saying(engine, page, "The body from {} stalled after 6 bytes; ")
+
+
 async def test_interim_responses_alone_are_no_first_byte(engine: HttpEngine) -> None:
     page = begins(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
     for timeout_s in GROWING_S:
@@ -267,14 +297,46 @@ async def test_a_body_that_cannot_be_decoded(
 
 
 @pytest.mark.parametrize(
-    "words",
-    [b"220 mail.example ESMTP\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"],
-    ids=["smtp", "ssh"],
+    ("words", "shown"),
+    [
+        (b"220 mail.example ESMTP\r\n", "'220 mail.example ESMTP'"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "'SSH-2.0-OpenSSH_9.2'"),
+        (b"\x00\x01" + b"a" * 200, rf"'\x00\x01{'a' * 98}'"),
+    ],
+    ids=["smtp", "ssh", "binary"],
 )
-async def test_a_peer_that_speaks_another_protocol(engine: HttpEngine, words: bytes) -> None:
-    failure, _, place = await broken_page(engine, words)
+@pytest.mark.parametrize("closes", [True, False])
+async def test_what_is_no_http_is_shown(
+    engine: HttpEngine, words: bytes, shown: str, *, closes: bool
+) -> None:
+    failure, _, place = await broken_page(engine, words if closes else begins(words))
     assert failure.kind is FailureKind.PROTOCOL
-    assert failure.message == f"{place} did not answer as HTTP demands: what it sent is no HTTP."
+    assert failure.message == f"{place} answered with {shown}, which is no status line of HTTP."
+
+
+async def test_what_is_no_http_is_a_failure_of_head_too(engine: HttpEngine) -> None:
+    async with http_origin(b"SSH-2.0-OpenSSH_9.2\r\n") as origin:
+        request = an_http_request(origin.url(), method=HttpMethod.HEAD)
+        seen = await engine.exchange(request, timeout_s=LONG_S)
+    assert seen.failure is not None
+    assert seen.failure.message.endswith("did not answer as HTTP demands: what it sent is no HTTP.")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "why"),
+    [
+        (("5", "6"), "its second Content-Length is not 5, as its first one is"),
+        (("five",), "its Content-Length is not one whole number of bytes"),
+        (("5, 6",), "its Content-Length is not one whole number of bytes"),
+    ],
+)
+async def test_lengths_that_contradict_each_other_are_named(
+    engine: HttpEngine, lengths: tuple[str, ...], why: str
+) -> None:
+    fields = "".join(f"Content-Length: {one}\r\n" for one in lengths)
+    page = f"HTTP/1.1 200 OK\r\n{fields}\r\nhello".encode()
+    failure, _, place = await broken_page(engine, page)
+    assert failure.message == f"{place} did not answer as HTTP demands: {why}."
 
 
 async def test_a_broken_chunk_is_a_protocol_failure(engine: HttpEngine) -> None:
@@ -283,18 +345,21 @@ async def test_a_broken_chunk_is_a_protocol_failure(engine: HttpEngine) -> None:
     assert failure.kind is FailureKind.PROTOCOL
 
 
-async def test_endless_headers_are_not_read_for_ever(engine: HttpEngine) -> None:
-    page = b"HTTP/1.1 200 OK\r\n" + b"".join(b"x-%d: y\r\n" % n for n in range(100_000)) + b"\r\n"
-    failure, _, place = await broken_page(engine, page)
+@pytest.mark.parametrize(
+    ("fields", "much"),
+    [
+        (b"".join(b"x-%d: y\r\n" % n for n in range(100_000)), "more than 5000 header lines"),
+        ((b"x: " + b"y" * 1000 + b"\r\n") * 1000, "more than 307200 bytes of headers"),
+        (b"x: " + b"y" * 400_000 + b"\r\n", "a header line of 102400 bytes or more"),
+    ],
+    ids=["endless", "large", "one line"],
+)
+async def test_too_many_headers_are_named_with_their_limit(
+    engine: HttpEngine, fields: bytes, much: str
+) -> None:
+    failure, _, place = await broken_page(engine, b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n")
     assert failure.kind is FailureKind.PROTOCOL
-    assert failure.message.startswith(place)
-
-
-async def test_a_header_without_end_is_named(engine: HttpEngine) -> None:
-    page = b"HTTP/1.1 200 OK\r\nx: " + b"y" * 400_000 + b"\r\n\r\n"
-    failure, _, place = await broken_page(engine, page)
-    assert failure.kind is FailureKind.PROTOCOL
-    assert failure.message == f"{place} sent more headers than are read."
+    assert failure.message == f"{place} sent {much}, more than is read."
 
 
 async def test_a_server_without_http_2_is_named_when_a_check_insists(engine: HttpEngine) -> None:
