@@ -197,7 +197,9 @@ def test_a_redirect_that_led_nowhere_is_shown() -> None:
 def test_a_body_that_was_read_whole_is_not_called_cut(response: dict[str, Any], shown: str) -> None:
     evidence = HttpEvidence(request=REQUEST, response=SeenResponse(status_code=200, **response))
     lines = printed(a_result(evidence=evidence)).splitlines()
-    assert [line.split(maxsplit=1)[1] for line in lines if line.split()[:1] == ["body"]] == [shown]
+    assert [
+        line.split(maxsplit=1)[1].rstrip() for line in lines if line.split()[:1] == ["body"]
+    ] == [shown]
 
 
 def test_every_kind_of_evidence_has_its_facts() -> None:
