@@ -19,6 +19,7 @@ import msgspec
 from contract.agent_api import UnavailableType, name_checks
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
+    SPEC_TYPES,
     ApiSpec,
     BrowserSpec,
     CheckSpec,
@@ -174,6 +175,11 @@ class Trial:
     def what(self) -> str:
         """Which checks they are."""
         return name_checks(self.check_type, with_scripts=self.with_scripts)
+
+    @property
+    def needs_harness(self) -> bool:
+        """Whether it runs a script, by Node or a browser."""
+        return self.with_scripts or SPEC_TYPES[self.check_type].is_main
 
 
 API_WITH_SCRIPTS: Final = Trial(check_type=CheckType.API, with_scripts=True)

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -25,14 +27,15 @@ from picket.doctor.connection import (
     check_service_name,
     find_proxy,
 )
-from picket.doctor.findings import Finding, Health, fail, ok, warn
+from picket.doctor.findings import Finding, Health, fail, ok, skip, warn
 from picket.doctor.host import (
     check_data_folder,
     check_egress_rules,
     check_file_limit,
+    check_health_port,
     check_memory,
+    check_ping_port,
     check_ping_privilege,
-    check_ports,
     check_process_limit,
     check_temporary_folder,
     find_unhidden_secrets,
@@ -47,7 +50,12 @@ _NEEDED: Final = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1"}
 """Stand in for what is not set, so that the rest can still be looked at."""
 _SETTINGS: Final = "settings"
 _EXIT_CODES: Final = {_SETTINGS: ExitCode.BAD_INPUT, KEY: ExitCode.KEY_REFUSED}
-_STYLES: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
+_STYLES: Final = {
+    Health.OK: "green",
+    Health.WARN: "yellow",
+    Health.FAIL: "red",
+    Health.SKIP: "dim",
+}
 
 
 def run_doctor(*, as_json: bool) -> int:
@@ -80,27 +88,61 @@ def _drop(_logger: object, _method: str, _event: object) -> str:
     raise structlog.DropEvent
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One check of the host by the agent's settings."""
+
+    what: str
+    needs: frozenset[str]
+    """The settings that it judges; what stands in for a wrong one would say nothing."""
+    check: Callable[[Settings], Finding]
+
+
+_OF_HEALTH: Final = frozenset({"AGENT_HEALTH_PORT", "AGENT_HEALTH_HOST"})
+_LOOKS: Final = (
+    _Look("egress", frozenset({"EGRESS_ALLOW", "EGRESS_DENY"}), check_egress_rules),
+    _Look("data directory", frozenset({"AGENT_DATA_DIR", "SPOOL_MAX_BYTES"}), check_data_folder),
+    _Look("memory", frozenset({"JOB_CONCURRENCY"}), check_memory),
+    _Look("processes", frozenset({"JOB_CONCURRENCY"}), check_process_limit),
+    _Look("open files", frozenset({"UPTIME_CONCURRENCY"}), check_file_limit),
+    _Look("AGENT_HEALTH_PORT", _OF_HEALTH, check_health_port),
+    _Look("HEARTBEAT_PORT", _OF_HEALTH | {"HEARTBEAT_PORT", "HEARTBEAT_HOST"}, check_ping_port),
+)
+_OF_PROXIES: Final = frozenset({"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"})
+_OF_NAMES: Final = frozenset({"USE_OS_DNS_RESOLVER"})
+_OF_SCRIPTS: Final = frozenset({"PICKET_RUNTIMES", "CHROMIUM_PATH", "EXTRA_CA_CERTS"})
+
+
 async def examine(environ: Mapping[str, str]) -> list[Finding]:
     """Look at everything, in the order in which it depends on each other."""
     settings, findings, wrong = _settings(environ)
     findings += find_unknown_settings(settings)
     findings += await check_name_servers()
-    if wrong.isdisjoint(_NEEDED):
-        proxy = find_proxy(settings)
-        findings += [await check_service_name(settings), await check_proxy(proxy)]
-        findings += await check_service(settings, proxy)
+    findings += await _look_at_service(settings, wrong)
     findings += [await check_ping_privilege(family) for family in IpFamily]
-    findings += [
-        *find_unhidden_secrets(settings),
-        check_egress_rules(settings),
-        check_data_folder(settings),
-        check_temporary_folder(environ.get("TMPDIR") or None),
-        check_memory(settings),
-        check_process_limit(settings),
-        check_file_limit(settings),
-        *check_ports(settings),
-    ]
-    return findings + await _check_types(settings)
+    findings += find_unhidden_secrets(settings)
+    findings.append(check_temporary_folder(environ.get("TMPDIR") or None))
+    for look in _LOOKS:
+        unknown = look.needs & wrong
+        findings.append(skip(look.what, unknown) if unknown else look.check(settings))
+    return findings + await _check_types(settings, wrong)
+
+
+async def _look_at_service(settings: Settings, wrong: AbstractSet[str]) -> list[Finding]:
+    """The way to the service, as far as the settings name it."""
+    findings: list[Finding] = []
+    proxy = None if _OF_PROXIES & wrong else find_proxy(settings)
+    if unknown := wrong & {"SERVICE_URL", *_OF_NAMES}:
+        findings.append(skip("service's name", unknown))
+    else:
+        findings.append(await check_service_name(settings))
+    if unknown := wrong & {"SERVICE_URL", *_OF_PROXIES}:
+        findings.append(skip("proxy", unknown))
+    else:
+        findings.append(await check_proxy(proxy))
+    if unknown := wrong & {*_NEEDED, *_OF_PROXIES, "EXTRA_CA_CERTS"}:
+        return [*findings, skip(KEY, unknown), skip("clock", unknown)]
+    return findings + await check_service(settings, proxy)
 
 
 def _report_missing_roots(problem: NoRootsError) -> Finding:
@@ -137,7 +179,7 @@ def _wrong_setting(problem: str) -> Finding:
     return fail(_SETTINGS, seen, fix=fix or "see picket agent --help")
 
 
-async def _check_types(settings: Settings) -> list[Finding]:
+async def _check_types(settings: Settings, wrong: AbstractSet[str]) -> list[Finding]:
     """The agent's own boot check: one real check of every type against loopback."""
     try:
         bundle = system_bundle()
@@ -146,15 +188,19 @@ async def _check_types(settings: Settings) -> list[Finding]:
     if not _holds_certificates(bundle):
         fix = "install ca-certificates, or fix SSL_CERT_FILE"
         return [fail("roots", f"{bundle} has no readable certificates", fix=fix)]
+    trials = (*(Trial(check_type=kind) for kind in RUNNABLE), API_WITH_SCRIPTS)
+    unknown = _OF_SCRIPTS & wrong
+    skipped = tuple(trial for trial in trials if unknown and trial.needs_harness)
+    trials = tuple(trial for trial in trials if trial not in skipped)
     try:
         async with open_scripts(settings) as scripts:
-            return await _run_self_test(scripts)
+            found = await _run_self_test(scripts, trials)
     except OSError as problem:  # no room for its files, no descriptor or port for its targets
         return [fail("boot check", f"cannot run: {problem}", fix="free the named resource")]
+    return found + [skip(trial.what, unknown) for trial in skipped]
 
 
-async def _run_self_test(scripts: Scripts) -> list[Finding]:
-    trials = (*(Trial(check_type=kind) for kind in RUNNABLE), API_WITH_SCRIPTS)
+async def _run_self_test(scripts: Scripts, trials: Iterable[Trial]) -> list[Finding]:
     harness, problem = scripts.harness, scripts.problem
     found = await boot_check(trials, runner_for=runner_for, harness=harness, problem=problem)
     return [_to_finding(one) for one in found]

@@ -1,5 +1,6 @@
 """The findings of `picket doctor`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,6 +13,8 @@ class Health(StrEnum):
     """It works, with limits."""
     FAIL = "fail"
     """The agent or a check type cannot work."""
+    SKIP = "skip"
+    """It was not looked at, because a setting that it depends on is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +48,10 @@ def warn(what: str, seen: str, *, fix: str) -> Finding:
 def fail(what: str, seen: str, *, fix: str) -> Finding:
     """Make a finding that keeps the agent or a check type from working."""
     return Finding(Health.FAIL, what, seen, fix)
+
+
+def skip(what: str, wrong: Iterable[str]) -> Finding:
+    """Make a finding on what cannot be looked at before these settings are right."""
+    names = sorted(wrong)
+    are = "is" if len(names) == 1 else "are"
+    return Finding(Health.SKIP, what, f"not checked until {' and '.join(names)} {are} right")

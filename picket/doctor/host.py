@@ -157,18 +157,22 @@ def find_unhidden_secrets(settings: Settings) -> list[Finding]:
     ]
 
 
-def check_ports(settings: Settings) -> list[Finding]:
-    """Whether the agent could listen where it wants to."""
+_ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
+
+
+def check_health_port(settings: Settings) -> Finding:
+    """Whether the agent could answer probes and metrics."""
+    return check_port("AGENT_HEALTH_PORT", settings.health_port, host=settings.health_host)
+
+
+def check_ping_port(settings: Settings) -> Finding:
+    """Whether the agent could take pings."""
     health, heartbeat = settings.health_port, settings.heartbeat_port
     hosts = {settings.health_host, settings.heartbeat_host}
-    first = check_port("AGENT_HEALTH_PORT", health, host=settings.health_host)
     if heartbeat and heartbeat == health and (len(hosts) == 1 or hosts & _ALL_ADDRESSES):
         seen = f"port {heartbeat} is also AGENT_HEALTH_PORT"
-        return [first, fail("HEARTBEAT_PORT", seen, fix="use another port, or 0 for none")]
-    return [first, check_port("HEARTBEAT_PORT", heartbeat, host=settings.heartbeat_host)]
-
-
-_ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
+        return fail("HEARTBEAT_PORT", seen, fix="use another port, or 0 for none")
+    return check_port("HEARTBEAT_PORT", heartbeat, host=settings.heartbeat_host)
 
 
 def check_port(name: str, port: int, *, host: str = "") -> Finding:

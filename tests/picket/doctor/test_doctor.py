@@ -28,9 +28,9 @@ from picket.doctor.host import (
     check_egress_rules,
     check_file_limit,
     check_memory,
+    check_ping_port,
     check_ping_privilege,
     check_port,
-    check_ports,
     check_process_limit,
     check_temporary_folder,
 )
@@ -349,16 +349,15 @@ def test_a_taken_port_is_a_warning(host: str) -> None:
 
 
 def test_two_settings_of_one_port_are_a_failure() -> None:
-    first, second = check_ports(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1"))
-    assert second.health is Health.FAIL
-    assert second.seen == "port 1 is also AGENT_HEALTH_PORT"
-    assert first.what == "AGENT_HEALTH_PORT"
+    found = check_ping_port(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1"))
+    assert found.health is Health.FAIL
+    assert found.seen == "port 1 is also AGENT_HEALTH_PORT"
 
 
 def test_the_same_port_of_two_addresses_is_no_failure() -> None:
     hosts = {"AGENT_HEALTH_HOST": "127.0.0.1", "HEARTBEAT_HOST": "127.0.0.2"}
-    found = check_ports(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1", **hosts))
-    assert "port 1 is also AGENT_HEALTH_PORT" not in [one.seen for one in found]
+    found = check_ping_port(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1", **hosts))
+    assert found.seen != "port 1 is also AGENT_HEALTH_PORT"
 
 
 def test_an_address_of_another_machine_is_a_failure() -> None:
@@ -376,7 +375,51 @@ async def test_every_wrong_setting_is_a_finding_and_the_rest_is_still_looked_at(
     assert wrong == ["API_KEY is not set", "SERVICE_URL is not set", "AGENT_HEALTH_PORT is 99999"]
     found = by_name(findings)
     assert found["URL checks"].health is Health.OK
-    assert found["HEARTBEAT_PORT"].seen == "off"
+    skipped = {each.what: each.seen for each in findings if each.health is Health.SKIP}
+    needed = "not checked until API_KEY and SERVICE_URL are right"
+    url, port = (
+        "not checked until SERVICE_URL is right",
+        "not checked until AGENT_HEALTH_PORT is right",
+    )
+    assert skipped == {
+        "service's name": url,
+        "proxy": url,
+        "key": needed,
+        "clock": needed,
+        "AGENT_HEALTH_PORT": port,
+        "HEARTBEAT_PORT": port,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "skipped"),
+    [
+        ("EGRESS_ALLOW", "10.0.0.0/99", {"egress"}),
+        ("EGRESS_DENY", "10.0.0.0/99", {"egress"}),
+        ("JOB_CONCURRENCY", "lots", {"memory", "processes"}),
+        ("UPTIME_CONCURRENCY", "lots", {"open files"}),
+        ("SPOOL_MAX_BYTES", "lots", {"data directory"}),
+        ("HEARTBEAT_PORT", "99999", {"HEARTBEAT_PORT"}),
+        ("USE_OS_DNS_RESOLVER", "perhaps", {"service's name"}),
+        ("HTTPS_PROXY", "http://[", {"proxy", "key", "clock"}),
+    ],
+)
+async def test_nothing_is_said_of_the_default_behind_a_wrong_setting(
+    light: dict[str, str], name: str, value: str, skipped: set[str]
+) -> None:
+    needed = {"API_KEY": KEY, "SERVICE_URL": "http://127.0.0.1:9"}
+    findings = await examine({**light, **needed, name: value})
+    rest = [each for each in findings if each.what != "settings"]
+    assert {each.what for each in rest if each.health is Health.SKIP} == skipped
+    looked_at = [each.line() for each in rest if each.health is Health.OK]
+    assert not [line for line in looked_at if name in line]
+
+
+async def test_types_that_need_a_wrong_setting_are_not_tried(light: dict[str, str]) -> None:
+    found = by_name(await examine({**light, "EXTRA_CA_CERTS": "/nonexistent.pem"}))
+    assert found["URL checks"].health is Health.OK
+    scripted = ("BROWSER checks", "MULTI_STEP checks", "PLAYWRIGHT checks")
+    assert {found[one].seen for one in scripted} == {"not checked until EXTRA_CA_CERTS is right"}
 
 
 async def test_a_key_in_a_file_does_not_hide_another_wrong_setting(
