@@ -212,7 +212,14 @@ def _withhold(
 ) -> RedactedArtifacts:
     # Not the name: it is not clean yet, and a log is read by more people than a result.
     because = withheld.because
-    log.error("artifact.dropped", job_id=job.job_id, kind=artifact.kind, because=because)
+    report = log.error if withheld.is_our_fault else log.warning
+    report(
+        "artifact.dropped",
+        job_id=job.job_id,
+        check_id=job.check_id,
+        kind=artifact.kind,
+        because=because,
+    )
     if withheld.leak is None:
         return RedactedArtifacts(
             drop_artifact(redacted.outcome, artifact, because=because), redacted.files

@@ -166,10 +166,20 @@ class ChildDiedError(CommandError):
     def __init__(self, child: Child) -> None:
         lines = "\n".join(f"  {line}" for line in child.last_lines(_LAST_LINES))
         super().__init__(
-            f"the {child.name} ended with exit code {child.exit_code}; its log ({child.log}) "
+            f"the {child.name} {_describe_end(child.exit_code)}; its log ({child.log}) "
             f"ends with:\n{lines}",
             ExitCode.OWN_FAULT,
         )
+
+
+def _describe_end(exit_code: int | None) -> str:
+    """How a process ended, as the rest of a sentence; a negative exit code is a signal."""
+    if exit_code is None or exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    if exit_code == -signal.SIGKILL:
+        return "was killed (SIGKILL; perhaps the machine was out of memory)"
+    name = signal.Signals(-exit_code).name if -exit_code in set(signal.Signals) else -exit_code
+    return f"was ended by a signal ({name})"
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from picket.up.processes import Child, Program
+from picket.up.processes import Child, ChildDiedError, Program
 from tests.builders.patience import LONG_S
 
 POLITE = """
@@ -106,4 +106,23 @@ async def test_a_child_leads_its_own_group(module: Path) -> None:
     child = await start(module, POLITE)
     pid = int(repr(child).split("pid=")[1].split(",")[0])
     assert os.getpgid(pid) == pid != os.getpgid(0)
+    await child.stop(limit_s=LONG_S)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("sys.exit(3)", "the program ended with exit code 3; its log ("),
+        (
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            "the program was killed (SIGKILL; perhaps the machine was out of memory); its log (",
+        ),
+        ("os.abort()", "the program was ended by a signal (SIGABRT); its log ("),
+        ("os.kill(os.getpid(), 40)", "the program was ended by a signal (40); its log ("),
+    ],
+)
+async def test_how_a_child_ended_is_said_in_words(module: Path, how: str, words: str) -> None:
+    child = await start(module, f"import os, signal, sys\n{how}\n")
+    await child.wait()
+    assert str(ChildDiedError(child)).startswith(words)
     await child.stop(limit_s=LONG_S)
