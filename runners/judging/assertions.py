@@ -14,6 +14,7 @@
   decide otherwise does not hold: NOT_CONTAINS, the absence of a match, a match up to the cut.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -185,7 +186,8 @@ def _parse(fact: JsonText) -> Json:
     try:
         return read_json(fact.raw if isinstance(fact.raw, str) else fact.raw.decode())
     except ValueError as problem:
-        raise _UnanswerableError(f"it is not JSON: {problem}") from None
+        why = str(problem).removeprefix("JSON is malformed: ")
+        raise _UnanswerableError(f"it is not JSON: {why}") from None
 
 
 def _header_values(assertion: Assertion, headers: Mapping[str, str]) -> Sequence[Json]:
@@ -210,7 +212,7 @@ def _compare(
     if not values:
         return _explain_missing(assertion, fact), None
     holds, target = COMPARE[assertion.comparison], _target(assertion)
-    for value in values:
+    for position, value in enumerate(values, 1):
         try:
             if holds(value, target):
                 continue
@@ -218,7 +220,9 @@ def _compare(
         except IncomparableError as problem:
             reason = f" ({problem})"
         actual = _render(assertion, value)
-        return f"{_describe_target(assertion, fact)}, but it is {_quote(actual)}{reason}.", actual
+        which = "it" if len(values) == 1 else f"value {position} of {len(values)}"
+        is_what = f"{which} is {_quote(actual)}{_unit(assertion)}{reason}"
+        return f"{_describe_target(assertion, fact)}, but {is_what}.", actual
     return None, _render(assertion, values[0] if len(values) == 1 else list(values))
 
 
@@ -245,6 +249,8 @@ def _render(assertion: Assertion, value: Json) -> str:
     """The value as a result shows it, cut to what a result carries."""
     if assertion.source is Source.HEADERS:
         value = _hide_headers(assertion.property, value)
+    if assertion.source is Source.DAYS_TO_EXPIRY and isinstance(value, float):
+        value = math.floor(value * 100) / 100  # never up: 13.999 is not 14 days
     return _clip(render_value(value))
 
 
@@ -270,10 +276,22 @@ def _explain_empty(assertion: Assertion, fact: Fact | None) -> str | None:
 
 def _describe_target(assertion: Assertion, fact: Fact | None) -> str:
     expectation = _EXPECTATIONS[assertion.comparison]
-    target = f" {_quote(assertion.target)}" if assertion.comparison not in WITHOUT_TARGET else ""
+    has_target = assertion.comparison not in WITHOUT_TARGET
+    target = f" {_quote(assertion.target)}{_unit(assertion)}" if has_target else ""
     read_bytes = fact.read_bytes if isinstance(fact, Text) else None
     part = "" if read_bytes is None else f"The first {read_bytes} bytes of "
     return f"{part}{_subject(assertion)} should {expectation}{target}"
+
+
+_UNITS: Final[Mapping[Source, str]] = {
+    Source.RESPONSE_TIME: " ms",
+    Source.LATENCY: " ms",
+    Source.DAYS_TO_EXPIRY: " days",
+}
+
+
+def _unit(assertion: Assertion) -> str:
+    return _UNITS.get(assertion.source, "")
 
 
 def _subject(assertion: Assertion) -> str:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from contract.assertions import Assertion, AssertionResult, Comparison, Source
 from runners.judging.assertions import ACTUAL_LIMIT_BYTES, evaluate
 from runners.runner import Fact, Fields, JsonText, Number, Numbers, Text
+from tests.builders.specs import an_assertion
 
 C, S = Comparison, Source
 BODY = '{"user": {"name": "Ada", "tags": ["a", "b"]}, "prices": [5, 7, 9], "none": null}'
@@ -86,7 +87,7 @@ def test_an_assertion_that_holds_shows_what_was_compared(
             "$.prices[*]",
             C.GREATER_THAN,
             "6",
-            "JSON_BODY `$.prices[*]` should be greater than 6, but it is 5.",
+            "JSON_BODY `$.prices[*]` should be greater than 6, but value 1 of 3 is 5.",
         ),
         (
             S.JSON_BODY,
@@ -368,3 +369,37 @@ def test_no_assertion_breaks_the_evaluation(  # noqa: PLR0917 - hypothesis passe
     }
     result = evaluated(source, comparison, target, facts, property=property_, regex=regex)
     assert result.error is None or result.error.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "fact", "error"),
+    [
+        (S.RESPONSE_TIME, "", Number(12.5), "should be less than 1 ms, but it is 12.5 ms."),
+        (S.LATENCY, "avg", Numbers({"avg": 3}), "should be less than 1 ms, but it is 3 ms."),
+        (S.DAYS_TO_EXPIRY, "", Number(9.996653087), "less than 1 days, but it is 9.99 days."),
+        (S.DAYS_TO_EXPIRY, "", Number(-0.001), "than -1 days, but it is -0.01 days."),
+        (S.STATUS_CODE, "", Number(200), "should be less than 1, but it is 200."),
+    ],
+)
+def test_what_is_measured_has_its_unit(source: Source, name: str, fact: Fact, error: str) -> None:
+    target = "-1" if "-1" in error else "1"
+    told = an_assertion(source, C.LESS_THAN, target, property=name)
+    (result,) = evaluate([told], {source: fact})
+    assert result.error is not None
+    assert result.error.endswith(error)
+
+
+def test_a_value_of_several_is_named_by_its_position() -> None:
+    facts = {S.JSON_BODY: JsonText('{"nodes": [{"state": "up"}, {"state": "down"}]}')}
+    told = an_assertion(S.JSON_BODY, C.EQUALS, "up", property="$.nodes[*].state")
+    (result,) = evaluate([told], facts)
+    assert result.error == (
+        "JSON_BODY `$.nodes[*].state` should equal `up`, but value 2 of 2 is `down`."
+    )
+
+
+def test_broken_json_is_said_to_be_once() -> None:
+    told = an_assertion(S.JSON_BODY, C.NOT_NULL, property="$.a")
+    (result,) = evaluate([told], {S.JSON_BODY: JsonText("{oops")})
+    assert result.error is not None
+    assert result.error.count("JSON") == len(["JSON_BODY", "not JSON"])
