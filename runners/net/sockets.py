@@ -110,14 +110,14 @@ Wait = Callable[[socket.socket], Awaitable[None]]
 """Waits until a socket can be written, or has an error."""
 
 TARGET_FAULTS: Final[Mapping[int, str]] = {
-    errno.ECONNREFUSED: "refused the connection",
+    errno.ECONNREFUSED: "refused the connection (nothing listens there)",
     errno.ECONNRESET: "reset the connection",
     errno.ECONNABORTED: "aborted the connection",
     errno.EPIPE: "closed the connection",
     errno.ETIMEDOUT: "did not answer",
-    errno.EHOSTUNREACH: "cannot be reached (no route to the host)",
+    errno.EHOSTUNREACH: "cannot be reached (no route to host)",
     errno.EHOSTDOWN: "cannot be reached (the host is down)",
-    errno.ENETUNREACH: "cannot be reached (no route to its network)",
+    errno.ENETUNREACH: "cannot be reached (network is unreachable)",
     errno.ENONET: "cannot be reached (a router has no way to it)",
     errno.ENOPROTOOPT: "does not take this protocol",
     errno.EACCES: "cannot be reached (a firewall or a route forbids it)",

@@ -42,5 +42,5 @@ def test_the_report_of_a_run_in_a_pipe_has_the_failure_on_one_line(
     file.write_text(f"type: API\nrequest: {{url: '{url}'}}\nassertions: [{{{rule}}}]\n")
     assert main(["run", str(file)]) == ExitCode.FAILED
     out = capsys.readouterr().out
-    assert "\n  Nothing listens on 127.0.0.1:9 (connection refused).\n" in out
+    assert "\n  127.0.0.1:9 refused the connection (nothing listens there).\n" in out
     assert all(line == line.rstrip() for line in out.splitlines())

@@ -1,5 +1,6 @@
 """DNS checks against a real server on loopback."""
 
+import asyncio
 import contextlib
 import json
 import re
@@ -31,7 +32,7 @@ from tests.builders.context import a_context
 from tests.builders.patience import GROWING_S
 from tests.builders.specs import a_dns_spec, an_assertion
 from tests.servers.dns import DnsServer, Habit, dns_server
-from tests.servers.tcp import refusing_port, swallowing_port
+from tests.servers.tcp import refusing_port, says, swallowing_port, tcp_server
 
 JSON = (an_assertion(Source.JSON_ANSWER, Comparison.NOT_EMPTY),)
 
@@ -157,7 +158,7 @@ async def test_a_refused_fall_back_to_tcp_is_told_as_one() -> None:
     assert seen.failure.kind is FailureKind.CONNECT
     assert seen.failure.message == (
         "The answer over UDP was truncated, and over TCP "
-        f"127.0.0.1:{server.port} refused the connection."
+        f"127.0.0.1:{server.port} refused the connection (nothing listens there)."
     )
 
 
@@ -270,6 +271,44 @@ async def test_a_silent_server_is_a_timeout_that_names_it(monkeypatch: pytest.Mo
     assert seen.failure.kind is FailureKind.TIMEOUT
     assert seen.failure.message == (
         f"The name server 127.0.0.1:{port} did not answer within 0.1 s."
+    )
+
+
+@pytest.mark.parametrize("closes", [True, False], ids=["closes", "waits"])
+async def test_what_is_no_dns_is_shown(monkeypatch: pytest.MonkeyPatch, *, closes: bool) -> None:
+    async with tcp_server(says(b"220 mail ready\r\n", then_closes=closes)) as port:
+        for timeout_s in GROWING_S:
+            monkeypatch.setattr("runners.dns.SERVER_TIMEOUT_S", timeout_s)
+            seen = await look(port, protocol=DnsProtocol.TCP)
+            assert seen.failure is not None
+            if seen.failure.kind is not FailureKind.TIMEOUT:
+                break
+    assert seen.failure.kind is FailureKind.PROTOCOL
+    assert seen.failure.message == (
+        f"The name server 127.0.0.1:{port} sent bytes over TCP that are no answer of DNS; "
+        "they begin with '220 mail ready\\r\\n'."
+    )
+
+
+async def test_an_answer_that_stalls_over_tcp_is_no_silence() -> None:
+    question = build_question("x.test", RecordType.A)
+
+    async def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.read(100)
+        writer.write(b"\0\x20" + asked[2:12])
+        await asyncio.sleep(3600)
+
+    async with tcp_server(begin) as port:
+        server = NameServer("127.0.0.1", port)
+        for timeout_s in GROWING_S:
+            with pytest.raises(CheckFailed) as caught:
+                await ask(question, server, protocol=DnsProtocol.TCP, timeout_s=timeout_s)
+            if "only" in str(caught.value):
+                break
+    assert caught.value.failure.kind is FailureKind.TIMEOUT
+    assert str(caught.value) == (
+        f"The name server {server} sent only 10 of the 32 bytes of its answer "
+        f"within {timeout_s:g} s."
     )
 
 

@@ -109,7 +109,7 @@ async def test_a_failure_behind_a_redirect_names_the_redirect() -> None:
 @pytest.mark.parametrize(
     ("location", "words"),
     [
-        ("http://127.0.0.1:1/", "Nothing listens on"),
+        ("http://127.0.0.1:1/", "refused the connection"),
         ("http://[::1]/", "::1 is an IPv6 address"),
         ("ftp://127.0.0.1/", "redirects to ftp://127.0.0.1/"),
     ],
@@ -244,7 +244,7 @@ async def test_a_broken_page_is_named(page: object, kind: FailureKind, words: st
 async def test_nothing_there_is_named() -> None:
     result = await outcome(a_url_spec("http://127.0.0.1:1/"))
     assert result.failure is not None
-    assert result.failure.message == "Nothing listens on 127.0.0.1:1 (connection refused)."
+    assert result.failure.message == "127.0.0.1:1 refused the connection (nothing listens there)."
 
 
 async def test_an_expired_certificate_is_named_and_shown() -> None:

@@ -34,6 +34,14 @@ ASK_AGAIN_S: Final = 0.4
 lost; each further wait is twice as long. At 0.4 s a check's default limit of 1 s still holds."""
 
 
+_LENGTH_BYTES: Final = 2
+"""Over TCP, a message stands behind its length."""
+_ID_BYTES: Final = 2
+"""A message begins with the id of its question."""
+_SHOWN_BYTES: Final = 100
+"""How much a sentence shows of what is no DNS."""
+
+
 class DnsAnswer(msgspec.Struct, frozen=True):
     """A server's answer to a question."""
 
@@ -84,6 +92,8 @@ class _Exchange:
         """How often the question was sent over UDP."""
         self._packets = 0
         """How many packets the server sent that do not answer the question."""
+        self._begun = b""
+        """What came over TCP of a message that is not complete, its length included."""
         self._truncated = False
         """Whether the answer did not fit over UDP, so that the question was sent over TCP."""
 
@@ -132,6 +142,7 @@ class _Exchange:
             with self._map_errors("write"):
                 await loop.sock_sendall(sock, len(self._query).to_bytes(2, "big") + self._query)
             while True:
+                self._begun = b""
                 length = int.from_bytes(await self._read_exactly(sock, 2), "big")
                 packet = await self._read_exactly(sock, length)
                 self._packets += 1
@@ -145,8 +156,10 @@ class _Exchange:
             with self._map_errors("read"):
                 piece = await loop.sock_recv(sock, length - len(packet))
             if not piece:
-                raise self._protocol_error("closed the connection before its answer was complete")
+                how = "closed the connection before its answer was complete"
+                raise self._protocol_error(self._describe_other_bytes() or how)
             packet += piece
+            self._begun += piece
         return packet
 
     def _read(self, packet: bytes, protocol: DnsProtocol) -> DnsAnswer:
@@ -177,12 +190,30 @@ class _Exchange:
                 else f"{self._packets} packets, none of which answers the question,"
             )
             return self._protocol_error(f"sent {sent} within {timeout_s:g} s")
+        if (other := self._describe_other_bytes()) is not None:
+            return self._protocol_error(other)
+        how = self._describe_silence()
         asked = f" (asked {self._queries} times)" if self._queries > 1 else ""
         return CheckFailed(
             FailureKind.TIMEOUT,
-            f"The name server {self._server} did not answer within {timeout_s:g} s{asked}.",
+            f"The name server {self._server} {how} within {timeout_s:g} s{asked}.",
             self._detail("ETIMEOUT"),
         )
+
+    def _describe_silence(self) -> str:
+        if not self._begun:
+            return "did not answer"
+        length = int.from_bytes(self._begun[:_LENGTH_BYTES], "big")
+        received = max(0, len(self._begun) - _LENGTH_BYTES)
+        return f"sent only {received} of the {length} bytes of its answer"
+
+    def _describe_other_bytes(self) -> str | None:
+        """What it sent over TCP instead of a DNS message. None: nothing that we know is none."""
+        sent_id = self._begun[_LENGTH_BYTES:][:_ID_BYTES]
+        if not sent_id or self._query.startswith(sent_id):
+            return None
+        shown = ascii(self._begun[:_SHOWN_BYTES].decode("utf-8", "replace"))
+        return f"sent bytes over TCP that are no answer of DNS; they begin with {shown}"
 
     def mention_truncation(self, failed: CheckFailed) -> CheckFailed:
         """Add to the failure that the answer over UDP was truncated, if it was."""

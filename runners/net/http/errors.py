@@ -18,6 +18,7 @@ from runners.net.http.request import HopRequest
 from runners.net.http.response import Head
 from runners.net.http.tls import verify_error
 from runners.net.http.transfer import TransferResult
+from runners.net.sockets import TARGET_FAULTS
 from runners.net.tls.words import CLOSED_FOR_CERTIFICATE, handshake_fault
 
 
@@ -89,16 +90,12 @@ def proxy_dns_failure(attempt: FailedHop) -> Failure:
     )
 
 
-_CONNECT_ERRORS: Final = {
-    errno.ECONNREFUSED: "Nothing listens on {target} (connection refused).",
-    errno.EHOSTUNREACH: "{target} cannot be reached (no route to host).",
-    errno.ENETUNREACH: "{target} cannot be reached (network is unreachable).",
-    errno.ETIMEDOUT: "{target} did not answer the connection attempt (timed out).",
-    errno.ECONNRESET: "{target} reset the connection while it was being made.",
-    errno.EACCES: "{target} cannot be reached (a firewall or a route forbids it).",
-    errno.EPERM: "{target} cannot be reached (a firewall of this machine forbids it).",
-    errno.EINVAL: "{target} cannot be reached (this machine has no way to such an address).",
+_CONNECT_FAULTS: Final = {
+    **TARGET_FAULTS,
+    errno.ETIMEDOUT: "did not answer the connection attempt (timed out)",
+    errno.ECONNRESET: "reset the connection while it was being made",
 }
+"""What the target did to a connection attempt, by libcurl's errno."""
 
 
 def connect_failure(attempt: FailedHop) -> Failure:
@@ -109,11 +106,10 @@ def connect_failure(attempt: FailedHop) -> Failure:
     if attempt.hop.http_version is HttpVersion.HTTP_3 and attempt.proxy is None:
         return quic_failure(attempt)
     target = attempt.target if attempt.proxy is None else f"the location's proxy {attempt.proxy}"
-    known = _CONNECT_ERRORS.get(number, "{target} cannot be reached: {reason}.")
     reason = os.strerror(number) if number else attempt.words
     if _PROXY_KIND in reason:  # the rest of libcurl's sentence is the address with its password
         reason = "its kind is not known"
-    message = known.format(target=target, reason=reason)
+    message = f"{target} {_CONNECT_FAULTS.get(number, f'cannot be reached: {reason}')}."
     if attempt.proxy is not None:  # a host's name keeps its letters
         message = message[0].upper() + message[1:]
     code = errno.errorcode.get(number, "ECONNFAILED")

@@ -96,7 +96,10 @@ async def times_out_saying(engine: HttpEngine, page: Page, words: str) -> None:
 async def test_nothing_listens(engine: HttpEngine, closed_port: int) -> None:
     failure, seen = await broken(engine, f"http://127.0.0.1:{closed_port}/")
     assert failure.kind is FailureKind.CONNECT
-    assert failure.message == f"Nothing listens on 127.0.0.1:{closed_port} (connection refused)."
+    assert (
+        failure.message
+        == f"127.0.0.1:{closed_port} refused the connection (nothing listens there)."
+    )
     assert failure.detail["code"] == "ECONNREFUSED"
     assert failure.detail["port"] == closed_port
     assert seen.answer is None
@@ -108,7 +111,7 @@ async def test_nothing_listens(engine: HttpEngine, closed_port: int) -> None:
 
 async def test_nothing_listens_behind_a_name(engine: HttpEngine, closed_port: int) -> None:
     failure, _ = await broken(engine, f"http://localhost:{closed_port}/")
-    assert failure.message.startswith(f"Nothing listens on localhost:{closed_port} (127.0.0.1)")
+    assert failure.message.startswith(f"localhost:{closed_port} (127.0.0.1) refused")
     assert failure.detail["address"] == "127.0.0.1"
 
 

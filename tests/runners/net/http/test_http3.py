@@ -377,7 +377,8 @@ async def test_a_proxy_that_is_gone_is_named_by_http_3_too(engine: HttpEngine) -
         place = f"127.0.0.1:{port}"
         seen = await engine.exchange(request, timeout_s=LONG_S, proxy_url=f"http://{place}")
     assert (
-        sentence(seen) == f"Nothing listens on the location's proxy {place} (connection refused)."
+        sentence(seen)
+        == f"The location's proxy {place} refused the connection (nothing listens there)."
     )
 
 

@@ -130,7 +130,7 @@ async def test_a_proxy_that_is_down_is_named_without_its_password() -> None:
     assert seen.failure is not None
     assert seen.failure.kind is FailureKind.CONNECT
     assert seen.failure.message == (
-        "Nothing listens on the location's proxy 127.0.0.1:1 (connection refused)."
+        "The location's proxy 127.0.0.1:1 refused the connection (nothing listens there)."
     )
 
 

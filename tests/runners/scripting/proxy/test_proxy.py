@@ -125,7 +125,7 @@ async def test_a_target_that_refuses_is_told_from_one_that_is_forbidden() -> Non
     with refusing_port() as port:
         async with a_gate() as gate, asked_through(gate, f"http://shop.test:{port}/") as answer:
             assert answer.status == 502
-            why = f"127.0.0.1:{port} refused the connection."
+            why = f"127.0.0.1:{port} refused the connection (nothing listens there)."
             assert await answer.text() == f"{why}\n"
     assert gate.unreached == (UnreachedTarget(host="shop.test", kind=FailureKind.CONNECT, why=why),)
 
