@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from contract.assertions import AssertionResult
+from contract.assertions import AssertionResult, Source
 from contract.evidence import (
     BrowserEvidence,
     Certificate,
@@ -68,6 +68,7 @@ def report(result: Result, *, name: str) -> RenderableType:
         *_section("Phases", _phases(outcome.timings)),
         *_section("Assertions", _assertions(outcome.assertions)),
         *_seen(outcome.evidence),
+        *_section("Headers", _failed_headers(outcome)),
         *_section("Log", _log(outcome)),
         *_section("Ran on", _list_facts(describe_runtime(outcome.evidence))),
     )
@@ -160,8 +161,29 @@ def _assertions(assertions: tuple[AssertionResult, ...]) -> Table | None:
         words = [each.source, each.property, each.regex or "", each.comparison, each.target]
         sentence = one_line(" ".join(word for word in words if word))
         actual = "" if each.actual is None else f"was {one_line(each.actual, limit=80)}"
-        table.add_row(mark, Text(sentence), Text(actual if holds else printable(each.error or "")))
+        table.add_row(
+            mark, Text(sentence), Text(actual if each.error is None else _shorten_error(each.error))
+        )
     return table
+
+
+def _shorten_error(error: str) -> str:
+    """What the sentence says beyond its row; the whole of it stands at the top, if it is first."""
+    for before in (", but ", " cannot be evaluated: "):
+        _, found, rest = error.partition(before)
+        if found:
+            return printable(rest.rstrip("."))
+    return printable(error)
+
+
+def _failed_headers(outcome: Outcome) -> Table | None:
+    """The response's headers, for whoever looks for one. None: no assertion misses any."""
+    evidence = outcome.evidence
+    if not isinstance(evidence, HttpEvidence) or evidence.response is None:
+        return None
+    if not any(one.source is Source.HEADERS and one.error for one in outcome.assertions):
+        return None
+    return _list_facts(dict(evidence.response.headers))
 
 
 def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
@@ -179,7 +201,7 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
             yield from _section("Answer", _facts(_dns_facts(evidence)))
             yield Padding(Text(printable(evidence.text.rstrip()), style="dim"), (0, 0, 0, 4))
         case IcmpEvidence():
-            yield from _section("Echoes", _facts(_icmp_facts(evidence)))
+            yield from _section("Echoes", _list_facts(_icmp_facts(evidence)))
         case HeartbeatEvidence():
             yield from _section("Pings", _facts(_heartbeat_facts(evidence)))
         case BrowserEvidence():
@@ -197,7 +219,7 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
 
 def _list_facts(facts: dict[str, str | None]) -> Table | None:
     """None: there are none."""
-    return _facts(facts) if facts else None
+    return _facts(facts) if any(value is not None for value in facts.values()) else None
 
 
 def _facts(facts: dict[str, str | None]) -> Table:
@@ -286,7 +308,7 @@ _READING_ENDS: Final = {
 def _tcp_facts(evidence: TcpEvidence) -> dict[str, str | None]:
     return {
         "peer": evidence.remote_address and f"{evidence.remote_address}:{evidence.port}",
-        "said": evidence.response,
+        "said": "nothing" if evidence.response == "" else evidence.response,
         "read until": _READING_ENDS.get(evidence.reading_ended or ""),
     }
 
@@ -304,6 +326,8 @@ def _times(queries: int | None) -> str:
 
 
 def _icmp_facts(evidence: IcmpEvidence) -> dict[str, str | None]:
+    if not evidence.packets_sent:
+        return {"address": evidence.resolved_ip}
     errors = sorted({echo.error for echo in evidence.echoes if echo.error})
     latency = evidence.latency
     names = [name for name in ("min", "avg", "max", "stdDev") if name in latency]

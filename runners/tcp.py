@@ -214,8 +214,10 @@ class _Probe:
         self._tls = channel
         self._awaited = "the TLS handshake with {peer}"
         began = time.perf_counter()
-        await channel.handshake()
-        self._took_ms["tls"] = ms_since(began)
+        try:
+            await channel.handshake()
+        finally:  # one that fails takes its time too
+            self._took_ms["tls"] = ms_since(began)
 
     async def _exchange(self, channel: _Channel, sock: socket.socket) -> None:
         began = time.perf_counter()
@@ -245,6 +247,8 @@ class _Probe:
                 is_settled = self._answer.is_settled(self._assertions)
                 self._reading_ended = "decided" if is_settled else "patience"
         self._answer.end()
+        if self._assertions and not self._answer.text:
+            last_byte = time.perf_counter()  # it was the peer's time, and it did not use it
         self._took_ms["data"] = in_ms(last_byte - began)
         self._idle_ms = ms_since(last_byte)
 

@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -106,14 +107,36 @@ def test_assertions_tell_what_was_seen() -> None:
         target="true",
         order=0,
         actual="false",
-        error="$.ok is false, not true.",
+        error="JSON_BODY `$.ok` should equal `true`, but it is `false`.",
     )
     held = AssertionResult(
         source=Source.STATUS_CODE, comparison=Comparison.EQUALS, target="200", order=1, actual="200"
     )
     text = printed(a_result(status=Status.FAILED, assertions=(told, held)))
-    assert "✘  JSON_BODY $.ok EQUALS true  $.ok is false, not true." in text
+    assert "✘  JSON_BODY $.ok EQUALS true  it is `false`\n" in re.sub(" +\n", "\n", text)
     assert "✔  STATUS_CODE EQUALS 200      was 200" in text
+
+
+@pytest.mark.parametrize(("error", "shown"), [("HEADERS should …, but no.", True), (None, False)])
+def test_headers_are_shown_where_one_was_looked_for(error: str | None, *, shown: bool) -> None:
+    told = AssertionResult(
+        source=Source.HEADERS, property="x-b", comparison=Comparison.NOT_NULL, order=0, error=error
+    )
+    response = SeenResponse(status_code=200, headers={"x-a": "here"})
+    evidence = HttpEvidence(request=REQUEST, response=response)
+    assert ("x-a  here" in printed(a_result(assertions=(told,), evidence=evidence))) is shown
+
+
+def test_a_host_without_an_address_has_no_loss() -> None:
+    evidence = IcmpEvidence(hostname="a", ip_family="IPv4", packets_sent=0, packet_loss=0)
+    text = printed(a_result(check_type=CheckType.ICMP, evidence=evidence))
+    assert "loss" not in text
+
+
+def test_a_peer_that_said_nothing_is_shown_as_such() -> None:
+    evidence = TcpEvidence(hostname="a", port=7, response="")
+    text = printed(a_result(check_type=CheckType.TCP, evidence=evidence))
+    assert re.search(r"said +nothing", text)
 
 
 def test_an_exchange_shows_its_way_its_certificate_and_its_answer() -> None:

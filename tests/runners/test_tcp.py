@@ -226,7 +226,9 @@ async def test_a_refused_connection_names_address_and_port() -> None:
         )
     assert seen.failure is not None
     assert seen.failure.kind is FailureKind.CONNECT
-    assert seen.failure.message == f"127.0.0.1:{port} refused the connection."
+    assert (
+        seen.failure.message == f"127.0.0.1:{port} refused the connection (nothing listens there)."
+    )
     assert seen.failure.detail == {
         "code": "ECONNREFUSED",
         "errno": -errno.ECONNREFUSED,
@@ -272,7 +274,7 @@ async def test_the_next_address_is_tried_and_the_first_one_noted() -> None:
     assert seen.failure is None
     assert evidence(seen).remote_address == "127.0.0.1"
     assert [line.message for line in seen.log] == [
-        f"127.0.0.2:{port} refused the connection. Trying the next address."
+        f"127.0.0.2:{port} refused the connection (nothing listens there). Trying the next address."
     ]
 
 
@@ -311,6 +313,17 @@ async def test_silence_is_told_from_a_connection_that_was_closed(
     outcome = judge(a_tcp_spec(assertions=READS), seen)
     assert outcome.failure is not None
     assert outcome.failure.message == f"RESPONSE_DATA should not be empty, but {why}."
+
+
+async def test_silence_that_an_assertion_waited_for_is_part_of_the_total(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("runners.tcp.PATIENCE_S", 0.05)
+    async with tcp_server(keeps_silent) as port:
+        seen = await look(port, reads=True)
+    assert seen.timings.data is not None
+    assert seen.timings.total is not None
+    assert seen.timings.total >= seen.timings.data >= 50
 
 
 async def test_times_are_told_to_the_microsecond() -> None:

@@ -11,7 +11,7 @@ from contract.result import FailureKind
 from runners.runner import Observation, Text
 from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.tcp_checks import evidence, kind, look
-from tests.servers.tcp import closes, echoes_and_closes, keeps_silent, says, tcp_server
+from tests.servers.tcp import Serve, closes, echoes_and_closes, keeps_silent, says, tcp_server
 
 
 @pytest.fixture
@@ -67,6 +67,27 @@ async def test_an_unknown_issuer_fails_and_the_certificate_is_still_described() 
     assert tls is not None
     assert (tls.verified, len(tls.chain)) == (False, 1)
     assert f"its issuer {tls.chain[0].issuer} is unknown" in (tls.verify_error or "")
+
+
+async def test_a_failed_handshake_shows_its_version_and_time() -> None:
+    pki = Pki("127.0.0.1")
+    async with tcp_server(closes, tls=pki.server) as port:
+        seen = await look(port, tls=True)
+    tls, times = evidence(seen).tls, seen.timings
+    assert tls is not None
+    assert (tls.version, tls.cipher is not None) == ("TLSv1.3", True)
+    assert times.tls is not None
+    assert times.total is not None
+    assert times.total >= (times.tcp or 0) + times.tls
+
+
+@pytest.mark.parametrize("peer", [closes, says(b"220 mail ready\r\n")], ids=["silent", "plain"])
+async def test_a_peer_without_tls_has_no_facts_of_tls(peer: Serve) -> None:
+    async with tcp_server(peer) as port:
+        seen = await look(port, tls=True)
+    assert kind(seen) is FailureKind.TLS
+    assert evidence(seen).tls is None
+    assert seen.timings.tls is not None
 
 
 async def test_a_certificate_for_another_name_fails_with_that_reason() -> None:

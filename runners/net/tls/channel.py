@@ -274,14 +274,19 @@ class TlsChannel:
         else:
             self._incoming.write_eof()
 
-    def facts(self) -> TlsFacts:
-        """The facts of the session so far, even after a failed handshake."""
+    def facts(self) -> TlsFacts | None:
+        """The facts of the session so far, even after a failed handshake.
+
+        None: the peer sent neither a certificate nor a cipher.
+        """
         cipher = self._tls.cipher()
         chain = describe(self._presented_chain())
+        if cipher is None and not chain:
+            return None
         subjects = self._contexts.root_subjects if chain else frozenset[str]()
         first = find_first_to_expire(chain, root_subjects=subjects)
         return TlsFacts(
-            version=self._tls.version(),
+            version=self._tls.version() or _read_version(cipher),
             cipher=None if cipher is None else cipher[0],
             verified=self._verifies and self._is_established,
             verify_error=self._verify_error,
@@ -300,3 +305,12 @@ class TlsChannel:
             return tuple(self._tls.get_unverified_chain())
         inner = self._tls._sslobj  # type: ignore[attr-defined]  # noqa: SLF001 - see above
         return tuple(one.public_bytes(ENCODING_DER) for one in inner.get_unverified_chain() or ())
+
+
+_OWN_SUITES: Final = frozenset({"TLSv1.2", "TLSv1.3"})
+"""The versions whose cipher suites no other version uses."""
+
+
+def _read_version(cipher: tuple[str, str, int] | None) -> str | None:
+    """The version by its cipher suite: OpenSSL does not name it when the handshake failed."""
+    return cipher[1] if cipher is not None and cipher[1] in _OWN_SUITES else None
