@@ -25,6 +25,8 @@ script; the first assertion that failed, in the check's order; a response that w
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from contract.assertions import Assertion, AssertionResult, Source
 from contract.checks import (
     ApiSpec,
@@ -60,7 +62,7 @@ _UNREACHABLE: Final = frozenset({FailureKind.CONNECT, FailureKind.TIMEOUT})
 def judge(spec: CheckSpec, seen: Observation) -> Outcome:
     """Decide what the facts mean for this check."""
     if seen.failure is not None:
-        return _judge_failure(spec, seen, seen.failure)
+        return _judge_failure(spec, seen, _mention_limit(spec, seen, seen.failure))
     return _judge_answer(spec, seen)
 
 
@@ -74,6 +76,18 @@ def _judge_failure(spec: CheckSpec, seen: Observation, failure: Failure) -> Outc
     if isinstance(spec, TcpSpec) and seen.timings.tcp is not None:
         return _outcome(seen, failure=_tcp_failure(spec, seen))
     return _outcome(seen)
+
+
+def _mention_limit(spec: CheckSpec, seen: Observation, failure: Failure) -> Failure:
+    """Add the check's own limit to the sentence of a time-out, which comes long after it."""
+    _, failed_after_ms = _read_limits(spec)
+    took_ms = seen.timings.total
+    if failure.kind is not FailureKind.TIMEOUT or failed_after_ms is None or took_ms is None:
+        return failure
+    if took_ms <= failed_after_ms:
+        return failure
+    limit = f"The check's maxResponseTime is {milliseconds(failed_after_ms)} ms."
+    return msgspec.structs.replace(failure, message=f"{failure.message} {limit}")
 
 
 def _was_tried(seen: Observation, failure: Failure) -> bool:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from structlog.testing import capture_logs
+
 from agent.outbox.redact import ArtifactRedactor, RedactedArtifacts
 from contract.result import Outcome, Status
 from redaction.result import Scrubber
@@ -64,3 +66,10 @@ async def test_no_file_leaves_of_a_run_whose_secrets_are_not_all_known(tmp_path:
         "The file a.jpeg is missing: there were too many.",
         "The file trace.zip is missing: there were too many.",
     ]
+
+
+async def test_a_withheld_file_is_a_warning_that_names_its_check(tmp_path: Path) -> None:
+    with capture_logs() as logged:
+        await enclosed(tmp_path, a_trace(f"your token: {SECRET}"))
+    (line,) = [one for one in logged if one["event"] == "artifact.dropped"]
+    assert (line["log_level"], line["check_id"]) == ("warning", a_job().check_id)

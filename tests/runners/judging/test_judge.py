@@ -380,3 +380,20 @@ def test_the_outcome_carries_what_was_seen() -> None:
 
 def test_a_type_without_rules_of_its_own_passes_when_nothing_failed() -> None:
     assert judge(a_spec_of(CheckType.BROWSER), an_observation()).status is Status.PASSED
+
+
+@pytest.mark.parametrize(
+    ("kind", "took_ms", "message"),
+    [
+        (FailureKind.TIMEOUT, 29_500, "It broke. The check's maxResponseTime is 2000 ms."),
+        (FailureKind.TIMEOUT, 1_000, "It broke."),
+        (FailureKind.CONNECT, 29_500, "It broke."),
+    ],
+)
+def test_a_time_out_names_a_limit_that_it_is_far_beyond(
+    kind: FailureKind, took_ms: float, message: str
+) -> None:
+    seen = an_observation(failure=a_failure(kind), timings=Timings(total=took_ms))
+    failure = judge(a_url_spec(failed_after_ms=2000), seen).failure
+    assert failure is not None
+    assert failure.message == message
