@@ -24,13 +24,17 @@ from runners.net.http.exchange import (
     Route,
 )
 from runners.net.http.request import HopRequest, Origin, build_first_hop
-from runners.net.http.tls import VERIFICATION_FAILED, needs_more_groups, verify_error
+from runners.net.http.tls import (
+    VERIFICATION_FAILED,
+    needs_more_groups,
+    read_roots,
+    verify_error,
+)
 from runners.net.http.transfer import (
     READ_LIMIT_BYTES,
     HandleConfig,
     Transfer,
     TransferResult,
-    read_roots,
 )
 from runners.net.sockets import explain_wrong_family
 from runners.net.tls.ca_roots import CaRoots

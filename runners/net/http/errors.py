@@ -193,11 +193,8 @@ _MALFORMED: Final = (
     ("expected SETTINGS frame", "what it sent is no HTTP/2"),
 )
 """A part of libcurl's message, and what it means."""
-_INVALID_LENGTH: Final = "Invalid Content-Length"
 _TOO_MANY_HEADERS: Final = re.compile(r"Too many response headers, (\d+) is max")
 _TOO_LARGE_HEADERS: Final = re.compile(r"Too large response headers: \d+ > (\d+)")
-_TOO_LONG_LINE_BYTES: Final = 100 * 1024
-"""From this length on, libcurl reads no header line."""
 _INVALID_FIELD: Final = re.compile(
     r"invalid HTTP header field.*name: \[(.*)\], value: \[(.*)\]", re.IGNORECASE
 )
@@ -285,10 +282,8 @@ def _hung_in_answer(attempt: FailedHop, limit: str) -> str:
             f"The headers from {target} {how} after {seen.header_lines} lines; "
             f"they were not complete {limit}."
         )
-    how = "was still arriving" if seen.is_arriving else "stalled"
-    return (
-        f"The body from {target} {how} after {seen.body_bytes} bytes; it was not complete {limit}."
-    )
+    how = f"{'was still arriving' if seen.is_arriving else 'stalled'} after {seen.body_bytes} bytes"
+    return f"The body from {target} {how}; it was not complete {limit}."
 
 
 _HUNG: Final[dict[str, Callable[[FailedHop, str], str]]] = {
@@ -503,7 +498,7 @@ def _protocol_failure(attempt: FailedHop) -> Failure:
 
 def _explain_malformed(attempt: FailedHop) -> str:
     words = attempt.words
-    if _INVALID_LENGTH in words:
+    if "Invalid Content-Length" in words:
         return _explain_length(attempt.seen.head)
     for said, plain in _MALFORMED:
         if said in words:
@@ -519,9 +514,9 @@ def _explain_malformed(attempt: FailedHop) -> str:
 def _explain_length(head: Head | None) -> str:
     """What is wrong with a Content-Length, whose line libcurl keeps to itself."""
     first = None if head is None else head.headers.get("content-length")
-    if first is not None:
-        return f"its second Content-Length is not {first[:_SHOWN_CHARS]}, as its first one is"
-    return "its Content-Length is not one whole number of bytes"
+    if first is None:
+        return "its Content-Length is not one whole number of bytes"
+    return f"its second Content-Length is not {first[:_SHOWN_CHARS]}, as its first one is"
 
 
 def _http_2_failure(attempt: FailedHop) -> Failure | None:
@@ -548,13 +543,13 @@ def _name_http_2_error(code: int) -> str:
 
 
 def _large_headers_failure(attempt: FailedHop) -> Failure:
-    """More headers than are read; libcurl has no words for a line that is too long."""
+    """More headers than are read; libcurl has no words for its limit of a line, 100 KiB."""
     if found := _TOO_MANY_HEADERS.search(attempt.words):
         much = f"more than {found[1]} header lines"
     elif found := _TOO_LARGE_HEADERS.search(attempt.words):
         much = f"more than {found[1]} bytes of headers"
     else:
-        much = f"a header line of {_TOO_LONG_LINE_BYTES} bytes or more"
+        much = "a header line of 102400 bytes or more"
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} sent {much}, more than is read.",

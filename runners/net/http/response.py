@@ -1,8 +1,10 @@
-"""A response: its head, its body, its text."""
+"""A response: its head, its body, its text, and when its parts came."""
 
 import base64
 import re
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from encodings.aliases import aliases
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
@@ -93,6 +95,31 @@ def _decode(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+_USUAL_GAPS: Final = 2
+"""A silence this many times as long as the longest one before it is a stall."""
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """When the parts of one response came: a server that drips is no server that hangs."""
+
+    last_s: float = 0.0
+    """When the last part came; 0: none did."""
+    longest_gap_s: float = 0.0
+    """The longest silence between two parts."""
+
+    def note(self) -> None:
+        """Note that a part has come."""
+        now_s = time.monotonic()
+        if self.last_s:
+            self.longest_gap_s = max(self.longest_gap_s, now_s - self.last_s)
+        self.last_s = now_s
+
+    def are_going_on(self, now_s: float) -> bool:
+        """Whether the silence since the last part is like those before it."""
+        return bool(self.last_s) and now_s - self.last_s <= _USUAL_GAPS * self.longest_gap_s
 
 
 STORED_BYTES: Final = 65_536

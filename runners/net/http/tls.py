@@ -1,10 +1,14 @@
-"""TLS of an exchange: the facts of its certificates, and why one was not accepted."""
+"""TLS of an exchange: the facts of its certificates, why one was not accepted, and the roots."""
 
 import re
+import socket
 from datetime import datetime
 from typing import Final
 
+import pycurl
+
 from contract.evidence import TlsFacts
+from runners.net.http.curl_multi import CurlMulti
 from runners.net.http.transfer import TransferResult
 from runners.net.tls.ca_roots import CaRoots
 from runners.net.tls.certificates import days_to_expiry, describe, find_first_to_expire
@@ -66,3 +70,30 @@ def _version_and_cipher(line: str) -> tuple[str | None, str | None]:
     """From `SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384 / x25519 / …`."""
     parts = line.removeprefix("SSL connection using ").strip().split(" / ")
     return (parts[0], parts[1]) if len(parts) > 1 else (None, None)
+
+
+_ROOTS_LIMIT_MS: Final = 5000
+
+
+async def read_roots(multi: CurlMulti, roots_path: str) -> None:
+    """Make libcurl read the roots, which a multi handle keeps, by a handshake with nobody."""
+    ours, theirs = socket.socketpair()
+    curl = pycurl.Curl()
+    try:
+        theirs.shutdown(socket.SHUT_WR)
+        for option, value in (
+            (pycurl.URL, "https://127.0.0.1/"),
+            (pycurl.CAINFO, roots_path),
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.PROXY, ""),  # or libcurl would read one from the environment
+            (pycurl.NOPROXY, ""),
+            (pycurl.OPENSOCKETFUNCTION, lambda _purpose, _address: ours),
+            (pycurl.SOCKOPTFUNCTION, lambda _fd, _purpose: pycurl.SOCKOPT_ALREADY_CONNECTED),
+            (pycurl.TIMEOUT_MS, _ROOTS_LIMIT_MS),
+        ):
+            curl.setopt(option, value)
+        await multi.perform(curl)  # it fails, after the roots were read
+    finally:
+        curl.close()
+        ours.close()
+        theirs.close()

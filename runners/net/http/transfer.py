@@ -14,9 +14,9 @@ import pycurl
 
 from contract.requests import HttpVersion, IpFamily
 from runners.net.http.content_coding import BodyDecoder, UndecodableError
-from runners.net.http.curl_multi import FINE, CurlMulti, CurlResult
+from runners.net.http.curl_multi import FINE, CurlResult
 from runners.net.http.request import SENDS_EMPTY_BODY, HopRequest
-from runners.net.http.response import STORED_BYTES, BadStatusLineError, Head, read_head
+from runners.net.http.response import STORED_BYTES, Arrivals, BadStatusLineError, Head, read_head
 from runners.net.tls.certificates import (
     CERTIFICATE_MESSAGES,
     chain_of_info,
@@ -43,7 +43,6 @@ _VERSIONS: Final = {
 _USUAL_GROUPS: Final = (pycurl.SSL_EC_CURVES, "X25519:P-256:P-384")
 """A post-quantum key share costs 12 % of a handshake, and hardly any server asks for it."""
 _FAMILIES: Final = {IpFamily.IPV4: pycurl.IPRESOLVE_V4, IpFamily.IPV6: pycurl.IPRESOLVE_V6}
-_ROOTS_LIMIT_MS: Final = 5000
 _POSSIBLE_SHORTAGE: Final = frozenset(
     {pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT}
 )
@@ -65,8 +64,6 @@ _WEIRD_SERVER_REPLY: Final = 8
 _PROCEED: Final[int] = pycurl.SOCKOPT_OK  # and PREREQFUNC_OK
 _STOP: Final[int] = pycurl.SOCKOPT_ERROR
 _PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
-_USUAL_GAPS: Final = 2
-"""A silence this many times as long as the longest one before it is a stall."""
 _LENGTH_DIGITS: Final = 9
 """Longer lengths are beyond the read limit."""
 _PARTIAL_CONTENT: Final = 206
@@ -157,27 +154,6 @@ class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
         if self.head is not None:
             return False
         return any(_HTTP_1_REQUIRED in line for line in self.http_2_lines)
-
-
-@dataclass(slots=True)
-class Arrivals:
-    """When the parts of one response came: a server that drips is no server that hangs."""
-
-    last_s: float = 0.0
-    """When the last part came; 0: none did."""
-    longest_gap_s: float = 0.0
-    """The longest silence between two parts."""
-
-    def note(self) -> None:
-        """Note that a part has come."""
-        now_s = time.monotonic()
-        if self.last_s:
-            self.longest_gap_s = max(self.longest_gap_s, now_s - self.last_s)
-        self.last_s = now_s
-
-    def are_going_on(self, now_s: float) -> bool:
-        """Whether the silence since the last part is like those before it."""
-        return bool(self.last_s) and now_s - self.last_s <= _USUAL_GAPS * self.longest_gap_s
 
 
 @dataclass(slots=True, eq=False)
@@ -593,29 +569,6 @@ class _CopiedSocket:
     def fileno(self) -> int:
         """The descriptor that pycurl duplicates."""
         return self._opened.fileno()
-
-
-async def read_roots(multi: CurlMulti, roots_path: str) -> None:
-    """Make libcurl read the roots, which a multi handle keeps, by a handshake with nobody."""
-    ours, theirs = socket.socketpair()
-    curl = pycurl.Curl()
-    try:
-        theirs.shutdown(socket.SHUT_WR)
-        for option, value in (
-            (pycurl.URL, "https://127.0.0.1/"),
-            (pycurl.CAINFO, roots_path),
-            (pycurl.NOSIGNAL, 1),
-            *_NO_PROXY,
-            (pycurl.OPENSOCKETFUNCTION, lambda _purpose, _address: ours),
-            (pycurl.SOCKOPTFUNCTION, lambda _fd, _purpose: pycurl.SOCKOPT_ALREADY_CONNECTED),
-            (pycurl.TIMEOUT_MS, _ROOTS_LIMIT_MS),
-        ):
-            curl.setopt(option, value)
-        await multi.perform(curl)  # it fails, after the roots were read
-    finally:
-        curl.close()
-        ours.close()
-        theirs.close()
 
 
 def find_shortage() -> int:
