@@ -58,6 +58,24 @@ SERVICE_ROWS: Final = (
         ),
     ),
     (
+        "SMS_GATEWAY_URL",
+        (
+            "The URL that text messages of alerts are posted to. Default: none. "
+            "SMS_GATEWAY_URL_FILE may name a file that contains it."
+        ),
+    ),
+    (
+        "CALL_GATEWAY_URL",
+        (
+            "The URL that calls of alerts are posted to. Default: none. "
+            "CALL_GATEWAY_URL_FILE may name a file that contains it."
+        ),
+    ),
+    (
+        "ALERT_EGRESS_ALLOW",
+        "Loopback and link-local networks that alert channels may reach, such as 127.0.0.0/8.",
+    ),
+    (
         "API_REQUESTS_PER_MINUTE",
         "Requests per API key, or per address where none is needed; 0: no limit. Default: 600.",
     ),

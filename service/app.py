@@ -22,6 +22,11 @@ from service.agents.api import AgentApi
 from service.agents.artifacts import ArtifactDoor
 from service.agents.location_keys import LocationKeys
 from service.agents.presence import Presence
+from service.alert_channels import actions as alert_channels
+from service.alert_channels.delivery import Delivery
+from service.alert_channels.sending.egress import EgressRule
+from service.alert_channels.sending.http_client import HttpClient
+from service.alert_channels.sending.outgoing import SendingTools
 from service.alerting import actions as alerting
 from service.audit import audit
 from service.audit.model import Entry
@@ -71,6 +76,8 @@ _LOOK_S = 5.0
 _TIMERS_S = 1.0
 _SWEEP_S = 600.0
 _MAILS_S = 1.0
+_MAIL_S = 30.0
+"""For one mail of an alert: relays answer later than other receivers."""
 _DISK_FULL = "The service's disk takes no more; nothing was stored. Try again once it has room."
 
 
@@ -119,7 +126,8 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
             *_periodics(clock, watch, backend.bundles),
             *_status_mails(settings, clock, pepper),
         ]
-        async with _loops(database, periodics, presence):
+        delivery = Delivery(database, clock, vault, backend.sending)
+        async with _loops(database, periodics, presence, delivery):
             try:
                 yield service
             finally:
@@ -131,7 +139,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
 
 @asynccontextmanager
 async def _loops(
-    database: Database, periodics: Iterable[Periodic], presence: Presence
+    database: Database, periodics: Iterable[Periodic], presence: Presence, delivery: Delivery
 ) -> AsyncIterator[None]:
     """The service's own tasks."""
     async with asyncio.TaskGroup() as group:
@@ -139,6 +147,7 @@ async def _loops(
             group.create_task(periodic.run(database), name=periodic.name) for periodic in periodics
         ]
         tasks.append(group.create_task(presence.run(), name="presence"))
+        tasks.append(group.create_task(delivery.run(), name="alert-delivery"))
         try:
             yield
         finally:
@@ -192,6 +201,7 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
         now_ms = clock.now_ms(connection)
         gone = idempotency.forget_old(connection, now_ms=now_ms)
         gone += subscriptions.forget_unconfirmed(connection, now_ms=now_ms)
+        gone += alert_channels.forget_old(connection, now_ms=now_ms)
         return gone + audit.forget_old(connection, now_ms=now_ms)
 
     def act_on_timers(connection: Connection) -> int:
@@ -318,7 +328,19 @@ def _backend(
         addresses=settings.static_addresses,
         badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,
         sends_status_mails=settings.smtp_server is not None and settings.public_url is not None,
+        sending=_sending_tools(settings),
         public_url=settings.public_url,
+    )
+
+
+def _sending_tools(settings: Settings) -> SendingTools:
+    server, sender = settings.smtp_server, settings.mail_sender
+    return SendingTools(
+        http=HttpClient(EgressRule(settings.alert_egress_allow)),
+        mailer=Mailer(server, sender, limit_s=_MAIL_S) if server and sender else None,
+        sms_gateway=settings.sms_gateway,
+        call_gateway=settings.call_gateway,
+        base_url=settings.public_url,
     )
 
 

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from service.accounts import api as accounts
 from service.addresses import api as addresses
+from service.alert_channels import api as alert_channels
 from service.alerting import api as alerting
 from service.badges import api as badges
 from service.bundles import api as bundles
@@ -74,6 +75,8 @@ _ROUTERS: Final = (
     subscriptions.router,
     status_pages.router,
     public_status_pages.router,
+    alert_channels.router,
+    alert_channels.notifications_router,
 )
 OPERATIONS: Final[tuple[BaseRoute, ...]] = tuple(
     route for router in _ROUTERS for route in router.routes

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from contract.suggestions import UnknownName, unknown_names
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
 from service.addresses.model import NO_ADDRESSES, StaticAddresses, parse_addresses
+from service.alert_channels.sending.egress import Network, parse_networks
 from service.errors import SettingsError
 from service.mail.model import Sender, SmtpServer
 from service.mail.rules import find_address_problem, parse_sender, parse_server
@@ -86,6 +87,12 @@ class Settings:
     Empty: the key in the file master-key beside the database, which a first start makes."""
     key_pepper: str | None = field(default=None, repr=False)
     """KEY_PEPPER: the secret that keys are hashed with. None: one that is made once and kept."""
+    sms_gateway: str | None = field(default=None, repr=False)
+    """SMS_GATEWAY_URL: takes text messages of alerts. None: there are none."""
+    call_gateway: str | None = field(default=None, repr=False)
+    """CALL_GATEWAY_URL: takes calls of alerts. None: there are none."""
+    alert_egress_allow: tuple[Network, ...] = ()
+    """ALERT_EGRESS_ALLOW: loopback and link-local networks that alert channels may reach."""
     api_requests: int = 600
     """API_REQUESTS_PER_MINUTE: of an API key, or of an address that needs none; 0: no limit."""
     result_lists: int = 60
@@ -187,6 +194,9 @@ def _known(reading: _Reading) -> Settings:
         refused_requests=reading.value("REFUSED_REQUESTS_PER_MINUTE", _count, default=300),
         smtp_server=reading.value("SMTP_URL", parse_server, default=None),
         mail_sender=reading.value("SMTP_FROM", parse_sender, default=None),
+        sms_gateway=reading.value("SMS_GATEWAY_URL", _secret_url, default=None),
+        call_gateway=reading.value("CALL_GATEWAY_URL", _secret_url, default=None),
+        alert_egress_allow=reading.value("ALERT_EGRESS_ALLOW", parse_networks, default=()),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),
@@ -246,6 +256,12 @@ def _url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         raise ValueError(f"is {text}; use an address that begins with http:// or https://")
     return text.rstrip("/")
+
+
+def _secret_url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise ValueError("does not begin with http:// or https://")
+    return text
 
 
 def _level(text: str) -> LogLevel:

@@ -6,6 +6,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from contract.job import RunSource
+from service.alert_channels import actions as alert_channels
 from service.alerting import sqlite, store
 from service.alerting.model import LocationAlert
 from service.alerting.steps import CheckSteps
@@ -112,3 +113,4 @@ def report_location(
         check_names=names,
     )
     store.add_location_alert(connection, alert)
+    alert_channels.enqueue_location(connection, alert, now_ms=now_ms)

@@ -6,6 +6,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from service.accounts import actions as accounts
+from service.alert_channels import actions as alert_channels
 from service.alerting import store
 from service.alerting.content import (
     LEVELS,
@@ -162,6 +163,8 @@ class CheckSteps:
         )
         alert = build_alert(occasion, self._terms, read_places(self._connection, self._check_id))
         store.add_alert(self._connection, StoredAlert(alert=alert, notified=after.notifies))
+        if after.notifies:
+            alert_channels.enqueue(self._connection, alert, now_ms=self._now_ms)
         if self._stored.alert_id is None:
             self._stored = replace(self._stored, alert_id=alert.id)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row
 
 from contract.checks import CheckType
+from service.alert_channels import actions as alert_channels
 from service.checks import store
 from service.checks.model import CheckLabels, CheckName, CheckRow, CheckTerms, CheckToRun
 from service.checks.secrets import UNREADABLE_SPEC, decrypt_bodies, decrypt_spec, encrypt
@@ -36,11 +37,17 @@ def find(connection: Connection, account_id: str, check_id: str) -> CheckRow:
     return row
 
 
-def add_variables(connection: Connection, rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:
-    """The checks with variables of their own, as the API shows them."""
+def complete(connection: Connection, rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:
+    """The checks with their own variables and their subscriptions, as the API shows them."""
     checks = tuple(rows)
     found = variables.find_of_checks(connection, [check.id for check in checks])
-    return tuple(replace(check, variables=found.get(check.id, ())) for check in checks)
+    alerts = alert_channels.find_of_checks(
+        connection, {check.id: check.group_id for check in checks}
+    )
+    return tuple(
+        replace(check, variables=found.get(check.id, ()), alerts=alerts[check.id])
+        for check in checks
+    )
 
 
 def list_members(

@@ -85,7 +85,7 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
         found = store.find_matching(
             connection, caller.account_id, wanted, limit=page.one_more, offset=page.offset
         )
-        return actions.add_variables(connection, found)
+        return actions.complete(connection, found)
 
     rows = await backend.database.read(query)
     viewer = Viewer(backend.vault, may_write=caller.may_write)
@@ -111,7 +111,7 @@ async def read_check(
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
         found = actions.find(connection, caller.account_id, check_id)
-        return actions.add_variables(connection, [found])
+        return actions.complete(connection, [found])
 
     (row,) = await backend.database.read(query)
     base_url, viewer = backend.base_url(request), Viewer(backend.vault, may_write=caller.may_write)
@@ -127,24 +127,34 @@ async def delete_check(check_id: CheckId, changing: ChangeDep) -> Response:
 write_router = keyed_operations("Checks", prefix="/v1/checks")
 
 
+_AutoAssign = Annotated[
+    bool,
+    Query(
+        alias="autoAssignAlerts",
+        description="Subscribe the new check to all alert channels that it does not name.",
+    ),
+]
+
+
 def _auto_assign(
     *,
     _auto_assign_alerts: Annotated[
         bool,
         Query(
-            alias="autoAssignAlerts",
-            description="Subscribe the check to all alert channels. There are none yet.",
+            alias="autoAssignAlerts", description="Only new checks are subscribed by themselves."
         ),
     ] = True,
 ) -> None:
-    """Accepted, without an effect until there are channels."""
+    """Accepted, without an effect on a check that is there."""
 
 
-async def _create(creating: IdempotentMutation, check: CheckWrite) -> Response:
+async def _create(
+    creating: IdempotentMutation, check: CheckWrite, *, auto_assign: bool
+) -> Response:
     ignored = await creating.ignored_fields(check)
 
     def change(connection: Connection, scope: Scope) -> Changed:
-        row = changes.create(connection, scope, check)
+        row = changes.create(connection, scope, check, auto_assign=auto_assign)
         body = render(row, base_url=creating.base_url, viewer=Viewer.writer(scope.vault))
         answer = json(body, status=201, headers=ignored)
         return Changed(answer=answer, resource_id=row.id, fields=sent_fields(check))
@@ -157,7 +167,7 @@ async def _replace(changing: Mutation, check_id: str, check: CheckWrite) -> Resp
 
     def change(connection: Connection, scope: Scope) -> Changed:
         held = actions.find(connection, scope.account_id, check_id)
-        (before,) = actions.add_variables(connection, [held])
+        (before,) = actions.complete(connection, [held])
         seen = compare(before, base_url=base_url, vault=scope.vault)
         row = changes.replace(connection, scope, check_id, check)
         fields = changed_fields(seen, compare(row, base_url=base_url, vault=scope.vault))
@@ -183,8 +193,10 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
 ) -> None:
     """Declare the operation that creates a check at a path, and the one that replaces it."""
 
-    async def create(body: Any, creating: CreateDep) -> Response:
-        return await _create(creating, body)
+    async def create(
+        body: Any, creating: CreateDep, *, auto_assign: _AutoAssign = True
+    ) -> Response:
+        return await _create(creating, body, auto_assign=auto_assign)
 
     async def replace(check_id: CheckId, body: Any, changing: ChangeDep) -> Response:
         return await _replace(changing, check_id, body)
@@ -201,7 +213,6 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
         status_code=201,
         responses=answers(201, answer, _CREATED, *refusals),
         openapi_extra=extra,
-        dependencies=[Depends(_auto_assign)],
     )
     write_router.add_api_route(
         path + ONE,

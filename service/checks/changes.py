@@ -9,9 +9,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from contract.checks import CheckType
+from service.alert_channels import actions as alert_channels
 from service.alerting import actions as alerting
 from service.checks import store
-from service.checks.actions import add_variables, find
+from service.checks.actions import complete, find
+from service.checks.fields import read_choices
 from service.checks.model import LOCATION_FIELDS, CheckRow
 from service.checks.resolve import (
     AccountLocations,
@@ -45,12 +47,16 @@ from service.vault.masked_values import Stored, restore_hidden
 log = structlog.get_logger()
 
 
-def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
+def create(
+    connection: Connection, scope: Scope, check: CheckWrite, *, auto_assign: bool
+) -> CheckRow:
     """Set up a check; it runs from now on if it is activated.
 
+    `auto_assign`: all alert channels that it does not name get its alerts too.
+
     Raises:
-        InvalidError: it names a group, location, snippet, bundle or service that is not there, or
-            no location.
+        InvalidError: it names a group, location, snippet, bundle, service or alert channel that is
+            not there, or no location.
         ConflictError: its ping token is another check's.
         UnreadableError: secrets of its group cannot be decrypted.
     """
@@ -71,18 +77,22 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
     store.insert_check(connection, row)
     _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
+    choices = read_choices(check.alert_channel_subscriptions)
+    alert_channels.subscribe_new_check(
+        connection, scope.account_id, check_id, choices, auto_assign=auto_assign
+    )
     _watch(connection, check_id, _ping_token(doc))
     scheduling.plan(connection, check_id, now_ms=scope.now_ms)
     return _find_with_variables(connection, scope, check_id)
 
 
 def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWrite) -> CheckRow:
-    """Set a check up anew; what is left out takes its default, but a ping token stays.
+    """Set a check up anew; what is left out takes its default, but ping token and channels stay.
 
     Raises:
         NotFoundError: the account has no such check.
-        InvalidError: it is of another type, or names a group, location, snippet, bundle or service
-            that is not there, or no location.
+        InvalidError: it is of another type, or names a group, location, snippet, bundle, service
+            or alert channel that is not there, or no location.
         UnreadableError: secrets of its group cannot be decrypted and its own can: it would run no
             more.
     """
@@ -102,6 +112,9 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
     store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
     _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
+    if "alert_channel_subscriptions" in check.model_fields_set:
+        choices = read_choices(check.alert_channel_subscriptions)
+        alert_channels.replace_of_check(connection, scope.account_id, check_id, choices)
     _reschedule(connection, scope, before, effect=effect, token=_ping_token(doc))
     return _find_with_variables(connection, scope, check_id)
 
@@ -299,7 +312,7 @@ def _put_variables(connection: Connection, scope: Scope, check_id: str, check: C
 
 
 def _find_with_variables(connection: Connection, scope: Scope, check_id: str) -> CheckRow:
-    (row,) = add_variables(connection, [find(connection, scope.account_id, check_id)])
+    (row,) = complete(connection, [find(connection, scope.account_id, check_id)])
     return row
 
 

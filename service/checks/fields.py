@@ -26,6 +26,7 @@ from contract.targets import (
     status_codes_problem,
     url_problem,
 )
+from service.alert_channels.model import ChannelChoice
 from service.checks.rules import expression_problem, frequency_problem, property_problem
 from service.http.schema import (
     JsonNumber,
@@ -252,7 +253,17 @@ class AlertSubscription(RequestModel):
     alert_channel_id: Whole
     """The id of the channel."""
     activated: bool = True
-    """Whether the channel gets alerts."""
+    """Whether the channel gets alerts; false also if the group's would reach it."""
+
+
+def read_choices(sent: Iterable[AlertSubscription] | None) -> tuple[ChannelChoice, ...]:
+    """What a check or a group says about channels; of several about one the last counts."""
+    return tuple(
+        {
+            one.alert_channel_id: ChannelChoice(one.alert_channel_id, one.activated)
+            for one in sent or ()
+        }.values()
+    )
 
 
 class TriggerIncident(RequestModel):

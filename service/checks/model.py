@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from contract.checks import SPEC_TYPES, CheckType, Lane
 from contract.targets import format_value
+from service.alert_channels.model import NO_SUBSCRIPTIONS, CheckSubscriptions
 from service.http.errors import InvalidError
 from service.variables.model import VariableRow
 
@@ -54,7 +55,9 @@ class CheckRow:
     secrets: bytes | None = field(default=None, repr=False)
     """What is missing in `doc` and `applied`, encrypted. None: nothing is."""
     variables: Sequence[VariableRow] = ()
-    """Its own; read by `actions.add_variables` alone."""
+    """Its own; read by `actions.complete` alone."""
+    alerts: CheckSubscriptions = NO_SUBSCRIPTIONS
+    """Where its alerts go; read as above."""
 
     @property
     def effective(self) -> Mapping[str, Any]:

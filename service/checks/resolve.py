@@ -120,11 +120,11 @@ def _require_runtime(runtime_id: str | None, spec: CheckSpec) -> None:
         raise InvalidError(f'"runtimeId" {problem}.', keys=("runtimeId",))
 
 
-_NOT_IN_DOC: Final = {"environment_variables", "check_type"}
+_NOT_IN_DOC: Final = {"environment_variables", "alert_channel_subscriptions", "check_type"}
 
 
 def build_doc(body: RequestModel) -> dict[str, Any]:
-    """A body as it is stored, every default filled in; its variables are stored elsewhere."""
+    """A body as it is stored, with defaults; variables and subscriptions are stored elsewhere."""
     dumped = body.model_dump(mode="json", by_alias=True, exclude=_NOT_IN_DOC)
     whole: dict[str, Any] = _drop_points(dumped)
     return whole

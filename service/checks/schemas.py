@@ -78,7 +78,8 @@ class CheckWrite(RequestModel):
     runtime_id: RuntimeId = None
     """The runtime of scripts, in quotes. Null: the newest runtime of the agent."""
     alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
-    """The channels that get alerts of the check; there are none yet."""
+    """The channels that get alerts of the check, besides those of its group. Omitted by a PUT:
+    they stay."""
     retry_strategy: RetryStrategy | None = None
     """Null: `doubleCheck` applies, which is one immediate retry unless it is false."""
     trigger_incident: TriggerIncident | None = None
@@ -151,7 +152,7 @@ class VariablesWrite(RequestModel):
 
 
 class AlertChannels(ResponseModel):
-    """The channels that get alerts of the check, by kind; empty while there are none."""
+    """The channels that get alerts of the check, by kind; `*********` stands for secrets."""
 
     email: list[dict[str, str]] = Field(default_factory=list)
     webhook: list[dict[str, Any]] = Field(default_factory=list)

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from contract.checks import CheckType
+from service.alert_channels.model import ChannelType, CheckSubscriptions
 from service.checks.model import CheckRow
-from service.checks.schemas import AlertChannels, VariablesWrite
+from service.checks.schemas import VariablesWrite
 from service.checks.secrets import decrypt, decrypt_for_people
 from service.checks.types.registry import TYPES
 from service.http.errors import UnreadableError
@@ -14,6 +15,14 @@ from service.http.times import format_time
 from service.variables.schemas import compare as variable
 from service.variables.schemas import render_doc
 from service.vault.encryption import DecryptionError, Vault, Viewer
+
+_SHOWN_CHANNELS: Final[Mapping[ChannelType, tuple[str, ...]]] = {
+    ChannelType.EMAIL: ("address",),
+    ChannelType.WEBHOOK: ("url", "name", "method", "headers", "queryParameters"),
+    ChannelType.SLACK: ("url",),
+    ChannelType.SMS: ("number", "name"),
+}
+"""The kinds that a check's answer names, with the fields of each; secrets are hidden in them."""
 
 
 def render(
@@ -36,7 +45,7 @@ def render(
         "id": row.id,
         "checkType": row.type,
         **doc,
-        "alertChannels": AlertChannels().model_dump(),
+        **_describe_alerts(row.alerts, as_it_runs=as_it_runs),
         "created_at": format_time(row.created_ms),
         "updated_at": format_time(row.updated_ms),
     }
@@ -45,6 +54,21 @@ def render(
     if row.type == "HEARTBEAT":
         answer.update(_add_ping_url(doc["heartbeat"], base_url))
     return answer
+
+
+def _describe_alerts(alerts: CheckSubscriptions, *, as_it_runs: bool) -> dict[str, Any]:
+    choices = alerts.effective if as_it_runs else alerts.own
+    return {
+        "alertChannelSubscriptions": [choice.shown() for choice in choices],
+        "alertChannels": {
+            kind.value.lower(): [
+                {name: channel.config.get(name) for name in fields}
+                for channel in alerts.channels
+                if channel.type is kind
+            ]
+            for kind, fields in _SHOWN_CHANNELS.items()
+        },
+    }
 
 
 def _render_broken(row: CheckRow, viewer: Viewer) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from service.alert_channels import actions as alert_channels
 from service.groups import store
 from service.groups.model import GroupRow
 from service.http.errors import InvalidError, NotFoundError
@@ -48,11 +49,20 @@ def list_by_id(connection: Connection, account_id: str) -> dict[int, GroupRow]:
     return {row.id: row for row in store.list_all(connection, account_id)}
 
 
-def add_variables(connection: Connection, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
-    """The groups with variables of their own, as the API shows them."""
+def complete(connection: Connection, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
+    """The groups with their own variables and subscriptions, as the API shows them."""
     groups = tuple(rows)
-    found = variables.find_of_groups(connection, [group.id for group in groups])
-    return tuple(replace(group, variables=found.get(str(group.id), ())) for group in groups)
+    ids = [group.id for group in groups]
+    found = variables.find_of_groups(connection, ids)
+    choices = alert_channels.find_of_groups(connection, ids)
+    return tuple(
+        replace(
+            group,
+            variables=found.get(str(group.id), ()),
+            channels=tuple(choices.get(group.id, ())),
+        )
+        for group in groups
+    )
 
 
 def find_location_users(connection: Connection, account_id: str, slug: str) -> tuple[str, ...]:

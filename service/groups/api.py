@@ -10,14 +10,16 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from service.alert_channels import actions as alert_channels
 from service.checks import actions as checks
 from service.checks import changes as check_changes
+from service.checks.fields import read_choices
 from service.checks.model import CheckRow, require_known_locations
 from service.checks.resolve import build_doc, find_phases
 from service.checks.types.registry import ANY_CHECK, ANY_CHECKS
 from service.checks.views import render as shown_check
 from service.groups import store
-from service.groups.actions import add_variables, find
+from service.groups.actions import complete, find
 from service.groups.model import BASE_URL, GroupFilter, GroupRow
 from service.groups.schemas import (
     AnyGroupWrite,
@@ -55,17 +57,25 @@ from service.vault.masked_values import Stored, restore_hidden
 from service.vault.texts import URL_CREDENTIALS
 
 
-def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRow:
+def create(
+    connection: Connection, scope: Scope, body: AnyGroupWrite, *, auto_assign: bool
+) -> GroupRow:
     """Set up a group.
 
+    `auto_assign`: all alert channels that it does not name get its alerts too.
+
     Raises:
-        InvalidError: it names a location or a snippet that is not there.
+        InvalidError: it names a location, a snippet or an alert channel that is not there.
     """
     values, doc = _build_columns(connection, scope, body, stored=None)
     made = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
     # Its number, for which secrets are encrypted, is known only then.
     group_id = store.add(connection, {**values, **made, "doc": {}})
     store.change(connection, group_id, _encrypt(scope, group_id, doc))
+    choices = read_choices(body.alert_channel_subscriptions)
+    alert_channels.subscribe_new_group(
+        connection, scope.account_id, group_id, choices, auto_assign=auto_assign
+    )
     return _store_tags_and_variables(connection, scope, group_id, body, url=_read_base_url(doc))
 
 
@@ -74,8 +84,8 @@ def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupW
 
     Raises:
         NotFoundError: the account has no such group.
-        InvalidError: it names a location or a snippet that is not there, or one of its checks
-            could not run like this.
+        InvalidError: it names a location, a snippet or an alert channel that is not there, or one
+            of its checks could not run like this.
     """
     before = find(connection, scope.account_id, group_id)
     values, doc = _build_columns(
@@ -83,6 +93,9 @@ def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupW
     )
     changed = {**values, **_encrypt(scope, group_id, doc), "updated_ms": scope.now_ms}
     store.change(connection, group_id, changed)
+    if "alert_channel_subscriptions" in body.model_fields_set:
+        choices = read_choices(body.alert_channel_subscriptions)
+        alert_channels.replace_of_group(connection, scope.account_id, group_id, choices)
     group = _store_tags_and_variables(connection, scope, group_id, body, url=_read_base_url(doc))
     check_changes.apply_group(connection, scope, group)
     return group
@@ -128,7 +141,7 @@ def _store_tags_and_variables(
     store.replace_tags(connection, group_id, body.tags or [])
     owner = Owner.group(scope.account_id, group_id)
     variables.replace(connection, owner, _build_variables(body, url), vault=scope.vault)
-    (group,) = add_variables(connection, [find(connection, scope.account_id, group_id)])
+    (group,) = complete(connection, [find(connection, scope.account_id, group_id)])
     return group
 
 
@@ -158,17 +171,25 @@ _MOST = (1 << 63) - 1
 GroupId = Annotated[int, Path(alias="id", ge=1, le=_MOST)]
 
 
+_AutoAssign = Annotated[
+    bool,
+    Query(
+        alias="autoAssignAlerts",
+        description="Subscribe the new group to all alert channels that it does not name.",
+    ),
+]
+
+
 def _auto_assign(
     *,
     _auto_assign_alerts: Annotated[
         bool,
         Query(
-            alias="autoAssignAlerts",
-            description="Subscribe the group to all alert channels. There are none yet.",
+            alias="autoAssignAlerts", description="Only new groups are subscribed by themselves."
         ),
     ] = True,
 ) -> None:
-    """Accepted, without an effect until there are channels."""
+    """Accepted, without an effect on a group that is there."""
 
 
 def _read_filter(
@@ -178,11 +199,13 @@ def _read_filter(
     return GroupFilter(tag=tag, name=name)
 
 
-async def _create(creating: IdempotentMutation, body: AnyGroupWrite) -> Response:
+async def _create(
+    creating: IdempotentMutation, body: AnyGroupWrite, *, auto_assign: bool
+) -> Response:
     ignored = await creating.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
-        group = create(connection, scope, body)
+        group = create(connection, scope, body, auto_assign=auto_assign)
         answer = json(render(group, Viewer.writer(scope.vault)), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=str(group.id), fields=sent_fields(body))
 
@@ -194,7 +217,7 @@ async def _replace(changing: Mutation, group_id: int, body: AnyGroupWrite) -> Re
 
     def change(connection: Connection, scope: Scope) -> Changed:
         held = find(connection, scope.account_id, group_id)
-        (before,) = add_variables(connection, [held])
+        (before,) = complete(connection, [held])
         seen = compare(before, scope.vault)
         group = replace(connection, scope, group_id, body)
         fields = changed_fields(seen, compare(group, scope.vault))
@@ -249,28 +272,26 @@ async def list_check_groups(
         found = store.list_page(
             connection, reading.account_id, wanted, limit=page.one_more, offset=page.offset
         )
-        return add_variables(connection, found)
+        return complete(connection, found)
 
     rows = await reading.backend.database.read(query)
     return page.answer_of(rows, reading.groups())
 
 
-@router.post(
-    _ALL, status_code=201, responses=answers(201, GroupShown, _CREATED), dependencies=_ALSO
-)
-async def create_check_group(body: Annotated[GroupWrite, Body()], creating: CreateDep) -> Response:
+@router.post(_ALL, status_code=201, responses=answers(201, GroupShown, _CREATED))
+async def create_check_group(
+    body: Annotated[GroupWrite, Body()], creating: CreateDep, *, auto_assign: _AutoAssign = True
+) -> Response:
     """Create a check group."""
-    return await _create(creating, body)
+    return await _create(creating, body, auto_assign=auto_assign)
 
 
-@router.post(
-    _ALL_V2, status_code=201, responses=answers(201, GroupShown, _CREATED), dependencies=_ALSO
-)
+@router.post(_ALL_V2, status_code=201, responses=answers(201, GroupShown, _CREATED))
 async def create_check_group_v2(
-    body: Annotated[GroupV2Write, Body()], creating: CreateDep
+    body: Annotated[GroupV2Write, Body()], creating: CreateDep, *, auto_assign: _AutoAssign = True
 ) -> Response:
     """Create a check group in the second form: null leaves a setting to its checks."""
-    return await _create(creating, body)
+    return await _create(creating, body, auto_assign=auto_assign)
 
 
 @router.get(_ONE, responses=answers(200, GroupShown, "The group.", 404))
@@ -279,7 +300,7 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
 
     def query(connection: Connection) -> tuple[GroupRow, ...]:
         found = find(connection, reading.account_id, group_id)
-        return add_variables(connection, [found])
+        return complete(connection, [found])
 
     (row,) = await reading.backend.database.read(query)
     return json(render(row, reading.viewer))
@@ -321,7 +342,7 @@ async def list_checks_of_group(group_id: GroupId, reading: ReadingDep, page: Pag
         found = checks.list_members(
             connection, reading.account_id, group_id, limit=page.one_more, offset=page.offset
         )
-        return checks.add_variables(connection, found)
+        return checks.complete(connection, found)
 
     rows = await reading.backend.database.read(query)
     return page.answer_of(rows, reading.checks())
@@ -339,7 +360,7 @@ async def read_check_of_group(
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
         found = checks.find_member(connection, reading.account_id, group_id, check_id)
-        return checks.add_variables(connection, [found])
+        return checks.complete(connection, [found])
 
     (row,) = await reading.backend.database.read(query)
     return json(reading.check(row))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
+from service.alert_channels.model import ChannelChoice
 from service.variables.model import VariableRow
 from service.vault.encryption import Place
 
@@ -44,7 +45,9 @@ class GroupRow:
     updated_ms: int | None
     """None: never changed."""
     variables: Sequence[VariableRow] = ()
-    """Its own; read by `actions.add_variables` alone."""
+    """Its own; read by `actions.complete` alone."""
+    channels: Sequence[ChannelChoice] = ()
+    """What it says about alert channels; read as above."""
     secrets: bytes | None = field(default=None, repr=False)
     """What is missing in `doc`, encrypted. None: nothing is."""
 

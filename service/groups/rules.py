@@ -1,9 +1,9 @@
 """A check with its group's settings: what the check says wins, then the group, then the account.
 
-What a check has left at its default says nothing, so the group decides it. Lists of places and
-subscriptions say nothing when they are empty; `runParallel` and `muted` say something when they are
-true, `activated` and `doubleCheck` when they are false: a group can pause, mute or spread all of
-its checks. Of requests the parts are joined. Pure.
+What a check has left at its default says nothing, so the group decides it. Lists of places say
+nothing when they are empty; `runParallel` and `muted` say something when they are true, `activated`
+and `doubleCheck` when they are false: a group can pause, mute or spread all of its checks. Of
+requests the parts are joined. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,14 +52,11 @@ def _choose_retries(doc: _Doc, group: GroupRow) -> dict[str, Any]:
 
 
 def _choose_alerting(doc: _Doc, of_group: _Doc) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if not doc["alertChannelSubscriptions"]:
-        found["alertChannelSubscriptions"] = of_group["alertChannelSubscriptions"]
     has_own = doc["useGlobalAlertSettings"] is False
     gives = of_group["alertSettings"] is not None and not of_group["useGlobalAlertSettings"]
-    if gives and not has_own:
-        found |= {"alertSettings": of_group["alertSettings"], "useGlobalAlertSettings": False}
-    return found
+    if not gives or has_own:
+        return {}
+    return {"alertSettings": of_group["alertSettings"], "useGlobalAlertSettings": False}
 
 
 def _join_request(request: _Doc, defaults: _Doc) -> dict[str, Any]:

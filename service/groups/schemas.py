@@ -109,6 +109,7 @@ class GroupFields(RequestModel):
     environment_variables: EnvironmentVariables = Field(default_factory=list)
     """They override those of the account; a check's own override them."""
     alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
+    """The channels that get alerts of its checks. Omitted by a PUT: they stay."""
     setup_snippet_id: Id = None
     """A snippet that runs before each API check's own setup, instead of `localSetupScript`."""
     tear_down_snippet_id: Id = None
@@ -203,6 +204,7 @@ def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
     return {
         "id": group.id,
         **viewer.reveal(group, decrypt_for_people).doc,
+        "alertChannelSubscriptions": [choice.shown() for choice in group.channels],
         "environmentVariables": [render_doc(one, viewer) for one in _own_variables(group)],
         "created_at": format_time(group.created_ms),
         "updated_at": format_time(group.updated_ms),

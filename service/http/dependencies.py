@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Depends, FastAPI
 from starlette.requests import Request
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from service.accounts.authentication import ApiKeys
 from service.accounts.keys import Pepper
 from service.addresses.model import NO_ADDRESSES, StaticAddresses
+from service.alert_channels.sending.outgoing import SendingTools
 from service.bundles.files import BundleFiles
 from service.clock import Clock
 from service.db.engine import Database
@@ -19,6 +20,8 @@ from service.http.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.sessions.waiting import SessionWaiters
 from service.vault.encryption import Vault
+
+_SENDING: Final = SendingTools()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class Backend:
     """Whether badges need no API key."""
     sends_status_mails: bool = False
     """Whether subscribers of status pages get mails: there is a mail server, and a `public_url`."""
+    sending: SendingTools = _SENDING
+    """What alert channels send by."""
     public_url: str | None = None
     """Where people and jobs reach the service. None: where the request came in."""
 

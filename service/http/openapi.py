@@ -121,6 +121,10 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "PUT /v2/check-groups/{id}": {**_GROUP, "retryStrategy": "FALLBACK"},
     "POST /v1/snippets": _SNIPPET,
     "PUT /v1/snippets/{id}": _SNIPPET,
+    "PUT /v1/alert-channels/{id}/subscriptions": {
+        "checkId": "01931c5e-9a40-7000-8000-000000000000",
+        "activated": True,
+    },
     "POST /v1/variables": {"key": "API_URL", "value": "https://shop.example/api"},
     "PUT /v1/variables/{key}": {"value": "https://shop.example/api/v2", "locked": True},
     "POST /v1/client-certificates": _CERTIFICATE,
@@ -241,6 +245,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Error groups": "Failures of a check that have the same cause, shown once.",
     "Check statuses": "Whether each check passes at present.",
     "Prometheus": "How checks and locations stand, for Prometheus.",
+    "Alert channels": "Where alerts go, and what became of them.",
     "Alerts": "What people were notified of, and what other settings would have led to.",
     "Triggers": "Links that run a check or a group without an API key.",
     "Status pages": "What an account shows of its services to everybody.",

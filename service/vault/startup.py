@@ -7,6 +7,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection
 
+from service.alert_channels import secrets as alert_channels
 from service.certificates import secrets as certificates
 from service.checks import actions as checks
 from service.data_dir import make_own_file
@@ -30,6 +31,7 @@ _TABLES: Final[tuple[EncryptedTable, ...]] = (
     checks.ENCRYPTED,
     groups.ENCRYPTED,
     locations.ENCRYPTED,
+    alert_channels.ENCRYPTED,
 )
 
 

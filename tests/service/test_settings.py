@@ -48,10 +48,17 @@ def test_every_setting_is_read() -> None:
             "REFUSED_REQUESTS_PER_MINUTE": "4",
             "SMTP_URL": "smtp://picket:pass%40word@mail.example",
             "SMTP_FROM": "Picket <status@mail.example>",
+            "SMS_GATEWAY_URL": "https://user:pass@sms.example/send",
+            "CALL_GATEWAY_URL": "https://user:pass@call.example/send",
+            "ALERT_EGRESS_ALLOW": "127.0.0.0/8",
             "FIRST_API_KEY": KEY,
             "FIRST_LOCATION_KEY": LOCATION_KEY,
         }
     )
+    assert settings.sms_gateway == "https://user:pass@sms.example/send"
+    assert settings.call_gateway == "https://user:pass@call.example/send"
+    assert [str(network) for network in settings.alert_egress_allow] == ["127.0.0.0/8"]
+    assert "pass" not in repr(settings)
     assert settings.smtp_server is not None
     assert (settings.smtp_server.port, settings.smtp_server.password) == (587, "pass@word")
     assert settings.mail_sender == Sender("status@mail.example", "Picket")

@@ -4,6 +4,7 @@ from typing import Final
 
 from service.db.tables import (
     accounts,
+    alert_channels,
     alerting,
     checks,
     error_groups,
@@ -25,6 +26,7 @@ SUBJECTS: Final = (
     maintenance,
     alerting,
     status_pages,
+    alert_channels,
 )
 """Every module that declares tables; a test holds this equal to the folder."""
 metadata: Final = declared

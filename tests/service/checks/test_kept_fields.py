@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from service.routers import document
+from tests.builders.alert_channels import a_channel
 from tests.builders.any_check import TYPES, least_body
 from tests.builders.check_bodies import check_body
 from tests.builders.status_pages import a_service
@@ -19,10 +20,6 @@ LATER: dict[str, Any] = {
         "reminders": {"amount": 100_000, "interval": 30},
         "parallelRunFailureThreshold": {"enabled": True, "percentage": 100},
     },
-    "alertChannelSubscriptions": [
-        {"alertChannelId": 7, "activated": True},
-        {"alertChannelId": 9, "activated": False},
-    ],
     "triggerIncident": {
         "serviceId": "b1c1",
         "severity": "CRITICAL",
@@ -57,7 +54,12 @@ async def what_is_kept(user: ApiUser, kind: str) -> dict[str, Any]:
     group = (await user.post("/v1/check-groups", {"name": "Shop"})).body
     runs = {"groupId": group["id"], "retryStrategy": STRATEGY, "runParallel": True}
     incident = {**LATER["triggerIncident"], "serviceId": service}
-    every = {**LATER, **runs, "triggerIncident": incident}
+    subscriptions = [
+        {"alertChannelId": await a_channel(user), "activated": activated}
+        for activated in (True, False)
+    ]
+    sent = {"triggerIncident": incident, "alertChannelSubscriptions": subscriptions}
+    every = {**LATER, **runs, **sent}
     return {name: every[name] for name in every.keys() - REFUSED.get(kind, set())}
 
 
@@ -76,7 +78,8 @@ async def test_what_later_features_need_is_kept_by_every_type(alice: ApiUser, ki
     assert again.status == 200, again.body
     assert {name: again.body[name] for name in kept} == kept
     bare = (await alice.put(path, least)).body
-    assert not [name for name in kept if name != "doubleCheck" and bare[name] == kept[name]]
+    stay = {"doubleCheck", "alertChannelSubscriptions"}
+    assert not [name for name in kept if name not in stay and bare[name] == kept[name]]
     assert (await alice.put(path, {**least, **kept})).status == 200
     (listed,) = (await alice.get("/v1/checks")).body
     assert {name: listed[name] for name in kept} == kept

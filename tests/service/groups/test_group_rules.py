@@ -156,14 +156,6 @@ def test_alert_settings_of_a_group_count_for_checks_that_have_none_of_their_own(
     assert own["alertSettings"]["runBasedEscalation"]["failedRunThreshold"] == 1
 
 
-def test_subscriptions_of_a_group_count_for_checks_without_any() -> None:
-    of_group = [{"alertChannelId": 1, "activated": True}]
-    own = [{"alertChannelId": 2, "activated": False}]
-    group = a_group(alertChannelSubscriptions=of_group)
-    assert in_group(group)["alertChannelSubscriptions"] == of_group
-    assert in_group(group, alertChannelSubscriptions=own)["alertChannelSubscriptions"] == own
-
-
 def test_an_api_check_joins_its_request_with_its_groups_defaults() -> None:
     status = {"source": "STATUS_CODE", "comparison": "EQUALS", "target": "200"}
     fast = {"source": "RESPONSE_TIME", "comparison": "LESS_THAN", "target": "100"}

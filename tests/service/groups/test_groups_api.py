@@ -7,6 +7,7 @@ from service.accounts.model import Role
 from service.db.tables.checks import check_group_tag
 from service.db.tables.job_inputs import variable
 from service.vault.texts import HIDDEN
+from tests.builders.alert_channels import a_channel
 from tests.builders.made_groups import ALERTS, PATHS, TOKEN, a_check, a_group
 from tests.servers.public_api import ApiUser, PublicApi
 
@@ -63,6 +64,7 @@ async def test_a_group_of_the_second_form_leaves_to_its_checks_what_is_not_said(
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_what_was_sent_is_read_listed_and_can_be_sent_back(alice: ApiUser, path: str) -> None:
+    channel = await a_channel(alice)
     group = await a_group(
         alice,
         path,
@@ -83,14 +85,14 @@ async def test_what_was_sent_is_read_listed_and_can_be_sent_back(alice: ApiUser,
         environmentVariables=[{"key": "A", "value": "1"}, TOKEN],
         alertSettings={**ALERTS, "reminders": {"amount": 2, "interval": 10}},
         useGlobalAlertSettings=False,
-        alertChannelSubscriptions=[{"alertChannelId": 5, "activated": False}],
+        alertChannelSubscriptions=[{"alertChannelId": channel, "activated": False}],
         localSetupScript="1",
         localTearDownScript="2",
         runParallel=True,
         retryStrategy={"type": "LINEAR", "baseBackoffSeconds": 3, "sameRegion": False},
     )
     assert group["environmentVariables"][1] == {**TOKEN, "value": ""}
-    assert group["alertChannelSubscriptions"] == [{"alertChannelId": 5, "activated": False}]
+    assert group["alertChannelSubscriptions"] == [{"alertChannelId": channel, "activated": False}]
     assert group["retryStrategy"]["type"] == "LINEAR"
     one = f"/v1/check-groups/{group['id']}"
     assert (await alice.get(one)).body == group

@@ -142,11 +142,11 @@ async def seal_bodies(database: Database, vault: Vault) -> tuple[str, int, str]:
     cellar = await database.write(lambda c: locations.create(c, scope, body=place, pepper=pepper))
     given = {"basicAuth": {"username": "u", "password": PASSWORD}}
     body = GroupWrite.model_validate(group_body(apiCheckDefaults=given))
-    group = await database.write(lambda c: group_changes.create(c, scope, body))
+    group = await database.write(lambda c: group_changes.create(c, scope, body, auto_assign=True))
     check = ApiCheckWrite.model_validate(
         check_body("api", privateLocations=["cellar"], groupId=group.id)
     )
-    made = await database.write(lambda c: check_changes.create(c, scope, check))
+    made = await database.write(lambda c: check_changes.create(c, scope, check, auto_assign=True))
     return made.id, group.id, cellar.id
 
 

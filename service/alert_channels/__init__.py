@@ -1,0 +1,1 @@
+"""Where alerts are sent, and the sending."""

@@ -1,0 +1,184 @@
+"""Creates, changes and removes alert channels, and subscribes checks and groups to them."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from service.alert_channels import store
+from service.alert_channels.model import ChannelRow, SubscriptionRow
+from service.alert_channels.schemas import ChannelSubscriptionWrite, ChannelWrite
+from service.alert_channels.secrets import decrypt, encrypt, restore
+from service.checks import actions as checks
+from service.groups import actions as groups
+from service.http.errors import InvalidError, NotFoundError
+from service.vault.encryption import DecryptionError, Scope
+
+_MOST_CHANNELS: Final = 500
+"""In an account: an alert may go through all of them."""
+_MOST_ID: Final = 1 << 63
+
+
+def find(connection: Connection, account_id: str, channel_id: int) -> ChannelRow:
+    """A channel of the account, with its subscriptions.
+
+    Raises:
+        NotFoundError: the account has none with this id.
+    """
+    row = store.find(connection, account_id, channel_id)
+    if row is None:
+        raise NotFoundError(f"There is no alert channel {channel_id}.")
+    (found,) = store.with_subscriptions(connection, [row])
+    return found
+
+
+def create(connection: Connection, scope: Scope, body: ChannelWrite) -> ChannelRow:
+    """Set up a channel.
+
+    Raises:
+        InvalidError: a subscription names a check or a group that is not there, a secret is
+            `HIDDEN`, or the account has too many channels.
+    """
+    if store.count(connection, scope.account_id) >= _MOST_CHANNELS:
+        raise InvalidError(
+            f"The account has {_MOST_CHANNELS} alert channels, and may have no more;"
+            " delete those that are not used.",
+            keys=("type",),
+        )
+    config = restore(body.kind, _dump_config(body), {})
+    # Its number, for which the config is encrypted, is known only then.
+    bare = {"config": {}, "secrets": b"", "account_id": scope.account_id}
+    made = {"created_ms": scope.now_ms, "updated_ms": None}
+    channel_id = store.add(connection, {**_columns(body), **bare, **made})
+    store.change(connection, channel_id, _seal(scope, channel_id, body, config))
+    _subscribe_all(connection, scope.account_id, channel_id, body.subscriptions or ())
+    return find(connection, scope.account_id, channel_id)
+
+
+def replace(
+    connection: Connection, scope: Scope, channel_id: int, body: ChannelWrite
+) -> ChannelRow:
+    """Set a channel up anew, which resumes it; subscriptions that are left out stay.
+
+    Raises:
+        NotFoundError: the account has no such channel.
+        InvalidError: a subscription names a check or a group that is not there, or a secret is
+            `HIDDEN` and there is none to keep.
+    """
+    before = find(connection, scope.account_id, channel_id)
+    config = restore(body.kind, _dump_config(body), _stored_config(before, scope, body))
+    sealed = _seal(scope, channel_id, body, config)
+    store.change(connection, channel_id, {**_columns(body), **sealed, "updated_ms": scope.now_ms})
+    if body.subscriptions is not None:
+        store.unsubscribe(connection, channel_id=channel_id)
+        _subscribe_all(connection, scope.account_id, channel_id, body.subscriptions)
+    return find(connection, scope.account_id, channel_id)
+
+
+def delete(connection: Connection, account_id: str, channel_id: int) -> None:
+    """Forget a channel, with its subscriptions and notifications.
+
+    Raises:
+        NotFoundError: the account has no such channel.
+    """
+    find(connection, account_id, channel_id)
+    store.remove(connection, channel_id)
+
+
+def subscribe(
+    connection: Connection, account_id: str, channel_id: int, wanted: ChannelSubscriptionWrite
+) -> SubscriptionRow:
+    """Subscribe a check or a group, or change its subscription.
+
+    Raises:
+        NotFoundError: the account has no such channel.
+        InvalidError: the account has no such check or group.
+    """
+    find(connection, account_id, channel_id)
+    return _subscribe(connection, account_id, channel_id, wanted, path="")
+
+
+def _subscribe_all(
+    connection: Connection,
+    account_id: str,
+    channel_id: int,
+    wanted: Sequence[ChannelSubscriptionWrite],
+) -> None:
+    for order, one in enumerate(wanted):
+        _subscribe(connection, account_id, channel_id, one, path=f"subscriptions[{order}].")
+
+
+def _subscribe(
+    connection: Connection,
+    account_id: str,
+    channel_id: int,
+    wanted: ChannelSubscriptionWrite,
+    *,
+    path: str,
+) -> SubscriptionRow:
+    if wanted.check_id is not None:
+        _require_check(connection, account_id, wanted.check_id, f"{path}checkId")
+    elif wanted.group_id is not None:
+        _require_group(connection, account_id, wanted.group_id, f"{path}groupId")
+    return store.subscribe(
+        connection,
+        channel_id,
+        check_id=wanted.check_id,
+        group_id=wanted.group_id,
+        activated=wanted.activated,
+    )
+
+
+def _require_check(connection: Connection, account_id: str, check_id: str, field: str) -> None:
+    try:
+        checks.find(connection, account_id, check_id)
+    except NotFoundError:
+        raise InvalidError(
+            f'"{field}" is {check_id}, and there is no check with this id.', keys=(field,)
+        ) from None
+
+
+def _require_group(connection: Connection, account_id: str, group_id: int, field: str) -> None:
+    try:
+        groups.find(connection, account_id, group_id if 0 < group_id < _MOST_ID else 0)
+    except NotFoundError:
+        raise InvalidError(
+            f'"{field}" is {group_id}, and there is no check group with this id.', keys=(field,)
+        ) from None
+
+
+def _seal(
+    scope: Scope, channel_id: int, body: ChannelWrite, config: dict[str, Any]
+) -> dict[str, Any]:
+    return encrypt(
+        body.kind, config, scope.vault, account_id=scope.account_id, channel_id=channel_id
+    )
+
+
+def _dump_config(body: ChannelWrite) -> dict[str, Any]:
+    whole: dict[str, Any] = body.model_dump(mode="json", by_alias=True)["config"]
+    return whole
+
+
+def _stored_config(before: ChannelRow, scope: Scope, body: ChannelWrite) -> dict[str, Any]:
+    """What `HIDDEN` may stand for: nothing if the channel becomes one of another type."""
+    if before.type is not body.kind:
+        return {}
+    try:
+        return decrypt(before, scope.vault)
+    except DecryptionError:
+        return {}
+
+
+def _columns(body: ChannelWrite) -> dict[str, Any]:
+    return {
+        "type": body.kind.value,
+        "send_recovery": body.send_recovery,
+        "send_failure": body.send_failure,
+        "send_degraded": body.send_degraded,
+        "ssl_expiry": body.ssl_expiry,
+        "ssl_expiry_threshold": body.ssl_expiry_threshold,
+        "auto_subscribe": body.auto_subscribe,
+        "paused_reason": None,
+        "paused_ms": None,
+    }

@@ -1,0 +1,1 @@
+"""Templates of webhooks: a subset of Handlebars."""

@@ -1,0 +1,378 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select, update
+from structlog.testing import capture_logs
+
+from service.alert_channels import actions
+from service.alert_channels.delivery import Delivery
+from service.clock import Clock
+from service.db.tables.alert_channels import alert_notification
+from tests.builders.alert_channels import (
+    a_certificate_alert,
+    a_channel,
+    a_location_alert,
+    an_alert,
+    channel_body,
+)
+from tests.builders.check_bodies import check_body
+from tests.builders.outgoing import tools
+from tests.fakes.clock import FakeClock
+from tests.servers.public_api import ApiUser, PublicApi, serve_public_api
+from tests.servers.receiver import Receiver, serve_receiver
+
+NOTIFICATIONS = "/v1/alert-notifications"
+
+
+class NoWaits:
+    """Chance that makes each wait none at all."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+@asynccontextmanager
+async def delivering(
+    api: PublicApi, *, clock: Clock | None = None, limit_s: float = 5.0
+) -> AsyncIterator[None]:
+    """Deliver what is queued for as long as the context lasts."""
+    chance: Any = NoWaits()
+    delivery = Delivery(
+        api.database,
+        clock or api.backend.clock,
+        api.backend.vault,
+        tools(limit_s=limit_s),
+        random=chance,
+    )
+    task = asyncio.create_task(delivery.run(), name="delivery")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def a_hook(user: ApiUser, receiver: Receiver, path: str = "/", **fields: Any) -> int:
+    config = {
+        "url": receiver.url + path,
+        "method": "POST",
+        "template": "{{{CHECK_ERROR_MESSAGE}}}",
+        "headers": [],
+        "queryParameters": [],
+    }
+    return await a_channel(user, "WEBHOOK", config=config, **fields)
+
+
+async def a_check(user: ApiUser) -> str:
+    return str((await user.post("/v1/checks/url", check_body("url"))).body["id"])
+
+
+async def enqueue(api: PublicApi, check_id: str, *errors: str, **changes: Any) -> int:
+    """Alerts with these errors, one after the other; how many notifications."""
+    account_id = api.alice.secrets.account_id
+
+    def change(connection: Any) -> int:
+        now_ms = api.backend.clock.now_ms(connection)
+        told = [
+            an_alert(account_id=account_id, check_id=check_id, error=error, **changes)
+            for error in errors
+        ]
+        return sum(actions.enqueue(connection, one, now_ms=now_ms) for one in told)
+
+    return await api.database.write(change)
+
+
+async def settled(api: PublicApi, count: int) -> list[dict[str, Any]]:
+    """As soon as so many notifications are settled, all of them, oldest first."""
+    async with asyncio.timeout(30):
+        while True:
+            found = (await api.alice.get(f"{NOTIFICATIONS}?limit=100")).body
+            if sum(one["status"] != "IN_PROGRESS" for one in found) >= count:
+                return list(reversed(found))
+            await asyncio.sleep(0.02)
+
+
+async def attempted(api: PublicApi) -> None:
+    """As soon as the only notification was tried."""
+    async with asyncio.timeout(30):
+        while True:
+            (shown,) = (await api.alice.get(NOTIFICATIONS)).body
+            if shown["attempts"]:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_an_alert_goes_to_the_channels_that_want_it_and_is_listed(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver, delivering(api):
+        channel = await a_hook(alice, receiver)
+        await a_hook(alice, receiver, sendFailure=False)
+        check = await a_check(alice)
+        assert await enqueue(api, check, "broken") == 1
+        (shown,) = await settled(api, 1)
+    assert [got.body for got in receiver.got] == [b"broken"]
+    assert receiver.got[0].headers["x-picket-delivery"] == shown["id"]
+    assert shown == {
+        "id": shown["id"],
+        "type": "WEBHOOK",
+        "status": "SUCCESS",
+        "alertConfig": shown["alertConfig"],
+        "notificationResult": "The receiver took it.",
+        "timestamp": shown["timestamp"],
+        "checkType": "API",
+        "checkId": check,
+        "checkAlertId": "alert-1",
+        "alertChannelId": channel,
+        "checkResultId": "result-1",
+        "attempts": 1,
+    }
+    assert receiver.url not in str(shown)
+
+
+async def test_what_a_receiver_does_not_take_is_tried_again_in_order(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver, delivering(api):
+        receiver.answers += [500, 503]
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1", "2", "3")
+        found = await settled(api, 3)
+    assert [got.body for got in receiver.got] == [b"1", b"1", b"1", b"2", b"3"]
+    assert len({got.headers["x-picket-delivery"] for got in receiver.got[:3]}) == 1
+    assert [one["attempts"] for one in found] == [3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("status", "ends"), [(500, "FAILURE"), (429, "RATE_LIMITED"), (404, "FAILURE")]
+)
+async def test_tries_end_and_the_next_alert_has_its_turn(
+    api: PublicApi, alice: ApiUser, status: int, ends: str
+) -> None:
+    async with serve_receiver() as receiver, delivering(api):
+        receiver.answers += [status] * 6
+        channel = await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1", "2")
+        first, second = await settled(api, 2)
+        assert (first["status"], first["attempts"], second["status"]) == (ends, 6, "SUCCESS")
+        assert first["notificationResult"].startswith(f"The receiver answered {status} ")
+        failed = (await alice.get(f"{NOTIFICATIONS}?hasFailures=true")).body
+        assert [one["id"] for one in failed] == [first["id"]]
+        others = await alice.get(f"{NOTIFICATIONS}?hasFailures=false&alertChannelId={channel}")
+        assert [one["id"] for one in others.body] == [second["id"]]
+        assert (await alice.get(f"{NOTIFICATIONS}?alertChannelId=77")).body == []
+    assert (await alice.get(f"/v1/alert-channels/{channel}")).body["paused"] is None
+
+
+async def test_a_demanded_wait_is_kept(api: PublicApi, alice: ApiUser) -> None:
+    clock = FakeClock(1 << 42)  # later than the API's clock, by which alerts are queued
+    async with serve_receiver() as receiver, delivering(api, clock=clock):
+        receiver.answers.append(429)
+        receiver.headers["retry-after"] = "120"
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1")
+        await receiver.wait_for(1)
+        query = select(alert_notification.c.next_try_ms, alert_notification.c.attempts)
+        await attempted(api)
+        row = await api.database.read(lambda c: c.execute(query).one())
+    assert (row.next_try_ms, row.attempts) == (clock.now + 120_000, 1)
+    assert len(receiver.got) == 1
+
+
+async def test_a_receiver_that_is_gone_pauses_its_channel_until_it_is_replaced(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver, delivering(api):
+        receiver.answers.append(410)
+        channel = await a_hook(alice, receiver)
+        one = f"/v1/alert-channels/{channel}"
+        check = await a_check(alice)
+        await enqueue(api, check, "1", "2")
+        found = await settled(api, 2)
+        await enqueue(api, check, "3")
+        found = await settled(api, 3)
+        assert [item["status"] for item in found] == ["FAILURE"] * 3
+        assert found[2]["notificationResult"].startswith("Not sent: the channel is paused")
+        shown = (await alice.get(one)).body
+        assert shown["paused"]["reason"] == "The receiver answered 410 Gone."
+        resumed = await alice.put(one, shown)
+        assert resumed.body["paused"] is None
+        await enqueue(api, check, "4")
+        assert [item["status"] for item in await settled(api, 4)][3] == "SUCCESS"
+    assert [got.body for got in receiver.got] == [b"1", b"4"]
+
+
+async def test_a_receiver_that_hangs_stalls_nobody_else(api: PublicApi, alice: ApiUser) -> None:
+    async with serve_receiver() as dead, serve_receiver() as alive, delivering(api, limit_s=30):
+        dead.hangs = True
+        await a_hook(alice, dead)
+        await a_hook(alice, alive)
+        await enqueue(api, await a_check(alice), "1", "2", "3")
+        await alive.wait_for(3)
+        await dead.wait_for(1)
+        assert len(dead.got) == 1
+        await settled(api, 3)
+
+
+async def test_what_was_queued_before_the_end_is_sent_after_it(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver:
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1")
+        async with delivering(api):
+            await settled(api, 1)
+    assert len(receiver.got) == 1
+
+
+async def test_what_was_sent_and_not_noted_is_sent_again_with_the_same_id(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver:
+        receiver.hangs = True
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1")
+        async with delivering(api):
+            await receiver.wait_for(1)
+        receiver.hangs = False
+        async with delivering(api):
+            (shown,) = await settled(api, 1)
+    assert [got.headers["x-picket-delivery"] for got in receiver.got] == [shown["id"]] * 2
+    assert len({got.body for got in receiver.got}) == 1
+
+
+async def test_a_poisoned_notification_does_not_keep_the_others_back(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver:
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1", "2")
+        broken = update(alert_notification).where(alert_notification.c.serial == 1)
+        await api.database.write(lambda c: c.execute(broken.values(alert={"id": 7})))
+        async with delivering(api):
+            first, second = await settled(api, 2)
+    assert (first["status"], second["status"]) == ("FAILURE", "SUCCESS")
+    assert first["notificationResult"] == "The stored alert cannot be read."
+
+
+async def test_logs_name_no_receiver(api: PublicApi, alice: ApiUser) -> None:
+    with capture_logs() as logs:
+        async with serve_receiver() as receiver, delivering(api):
+            receiver.answers += [500] * 6
+            await a_hook(alice, receiver, "/s3cr3t")
+            await enqueue(api, await a_check(alice), "1")
+            (shown,) = await settled(api, 1)
+    assert [one["event"] for one in logs].count("alerts.notification_tried") == 6
+    for text in (str(logs), str(shown)):
+        assert "s3cr3t" not in text
+        assert receiver.url not in text
+
+
+async def test_a_certificate_is_told_of_once_to_each_channel_and_is_not_listed(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    for threshold in (30, 10, 5):
+        body = channel_body(sslExpiry=True, sslExpiryThreshold=threshold)
+        assert (await alice.post("/v1/alert-channels", body)).status == 201
+    check = await a_check(alice)
+    told = []
+    for days in (29.0, 9.5, 9.4, 4.0, 90.0, 8.0):
+        alert = replace(
+            a_certificate_alert(days),
+            account_id=alice.secrets.account_id,
+            check_id=check,
+            created_ms=round(-days * 86_400_000) if days != 8.0 else 86_400_000_000,
+        )
+        told.append(
+            await api.database.write(lambda c, one=alert: actions.enqueue(c, one, now_ms=1))
+        )
+    assert told == [1, 1, 0, 1, 0, 2]
+    assert (await alice.get(NOTIFICATIONS)).body == []
+
+
+async def test_a_location_is_told_of_through_all_channels_of_its_account(
+    api: PublicApi, alice: ApiUser, charlie: ApiUser
+) -> None:
+    async with serve_receiver() as receiver, delivering(api):
+        await a_hook(alice, receiver)
+        await a_hook(charlie, receiver)
+        alert = a_location_alert(account_id=alice.secrets.account_id)
+
+        def change(connection: Any) -> int:
+            now_ms = api.backend.clock.now_ms(connection)
+            return actions.enqueue_location(connection, alert, now_ms=now_ms)
+
+        assert await api.database.write(change) == 1
+        (shown,) = await settled(api, 1)
+    assert (shown["checkId"], shown["status"]) == (None, "SUCCESS")
+    assert (await charlie.get(NOTIFICATIONS)).body == []
+
+
+async def test_a_check_gets_its_groups_variables(api: PublicApi, alice: ApiUser) -> None:
+    variables = [{"key": "TEAM", "value": "shop"}]
+    body = {"name": "Shop", "environmentVariables": variables}
+    group = (await alice.post("/v1/check-groups", body)).body["id"]
+    async with serve_receiver() as receiver, delivering(api):
+        await a_hook(alice, receiver, "/{{TEAM}}")
+        await enqueue(api, await a_check(alice), "1", group_id=group)
+        await settled(api, 1)
+    assert receiver.got[0].path == "/shop"
+
+
+async def test_settled_notifications_are_forgotten_after_thirty_days(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    await a_channel(alice)
+    await enqueue(api, await a_check(alice), "1", "2")
+    done = update(alert_notification).where(alert_notification.c.serial == 1)
+    await api.database.write(lambda c: c.execute(done.values(status="SUCCESS")))
+    later = api.backend.clock.now_ms(None) + 31 * 86_400_000  # type: ignore[arg-type]
+    assert await api.database.write(lambda c: actions.forget_old(c, now_ms=later)) == 1
+
+
+@pytest.mark.parametrize("query", ["from=1&to=90000", "from=2&to=1", "from=x"])
+async def test_a_window_is_a_day_at_most(alice: ApiUser, query: str) -> None:
+    assert (await alice.get(f"{NOTIFICATIONS}?{query}")).status == 400
+    assert (await alice.get(f"{NOTIFICATIONS}?from=1&to=86401")).status == 200
+
+
+@settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=8),
+    st.lists(st.sampled_from([200, 500, 429, 404]), max_size=12),
+)
+def test_each_channel_gets_its_alerts_in_order(
+    tmp_path_factory: pytest.TempPathFactory, paths: list[str], answers: list[int]
+) -> None:
+    """Whatever receivers answer: a later alert never comes before one that is not settled."""
+    asyncio.run(_in_order(tmp_path_factory.mktemp("order"), paths, answers))
+
+
+async def _in_order(folder: Any, paths: list[str], answers: list[int]) -> None:
+    async with serve_public_api(folder) as api, serve_receiver() as receiver, delivering(api):
+        receiver.answers += answers
+        checks = {}
+        for path in sorted(set(paths)):
+            channel = await a_hook(api.alice, receiver, f"/{path}")
+            body = check_body(
+                "url", alertChannelSubscriptions=[{"alertChannelId": channel, "activated": True}]
+            )
+            made = await api.alice.post("/v1/checks/url?autoAssignAlerts=false", body)
+            checks[path] = str(made.body["id"])
+        for order, path in enumerate(paths):
+            await enqueue(api, checks[path], f"{order:03}")
+        await settled(api, len(paths))
+    for path in set(paths):
+        came = [got.body for got in receiver.got if got.path == f"/{path}"]
+        assert came == sorted(came)
+        assert set(came) == {f"{n:03}".encode() for n, one in enumerate(paths) if one == path}
