@@ -28,6 +28,8 @@ from service.alert_channels.sending.egress import EgressRule
 from service.alert_channels.sending.http_client import HttpClient
 from service.alert_channels.sending.outgoing import SendingTools
 from service.alerting import actions as alerting
+from service.alerting.expiry import EVERY_S as CERTIFICATES_EVERY_S
+from service.alerting.expiry import CertificateWatch
 from service.audit import audit
 from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
@@ -215,6 +217,9 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
             act=changing(act_on_timers),
             every_s=_TIMERS_S,
             most=alerting.GROUP,
+        ),
+        Periodic(
+            name="certificates", act=CertificateWatch(clock).look, every_s=CERTIFICATES_EVERY_S
         ),
         Periodic(name="bundles", act=sweep, every_s=_SWEEP_S),
         Periodic(name="forgetter", act=changing(forgetter), every_s=_SWEEP_S),

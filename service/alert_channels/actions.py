@@ -251,3 +251,8 @@ def _require_known(channels: Mapping[int, bool], wanted: Iterable[ChannelChoice]
 def forget_old(connection: Connection, *, now_ms: int) -> int:
     """Delete notifications that were settled long ago; how many."""
     return store.forget_notifications(connection, before_ms=now_ms - _KEPT_MS)
+
+
+def watches_certificates(connection: Connection, account_id: str) -> bool:
+    """Whether any channel of the account is notified of certificates that expire soon."""
+    return any(channel.ssl_expiry for channel in store.list_all(connection, account_id))

@@ -22,11 +22,11 @@ def wants(channel: ChannelRow, alert: AnyAlert) -> bool:
         return channel.send_recovery if alert.is_recovery else channel.send_failure
     if alert.alert_type is AlertType.SSL:
         return channel.ssl_expiry and _has_crossed(channel, alert)
-    return _wants_type(channel, alert.alert_type)
+    return _wants_type(channel, alert)
 
 
-def _wants_type(channel: ChannelRow, alert_type: AlertType) -> bool:
-    match alert_type:
+def _wants_type(channel: ChannelRow, alert: Alert) -> bool:
+    match alert.alert_type:
         case AlertType.FAILURE | AlertType.FAILURE_REMAIN | AlertType.DEGRADED_FAILURE:
             return channel.send_failure
         case AlertType.DEGRADED | AlertType.DEGRADED_REMAIN | AlertType.FAILURE_DEGRADED:
@@ -34,8 +34,9 @@ def _wants_type(channel: ChannelRow, alert_type: AlertType) -> bool:
         case AlertType.RECOVERY:
             return channel.send_recovery
         case AlertType.DEGRADED_RECOVERY:
-            # Who was not told of the one needs no word of the other.
-            return channel.send_recovery and channel.send_degraded
+            # Who was told neither of a degraded check nor of a failure needs no word of its end.
+            was_told = channel.send_degraded or (channel.send_failure and alert.ends_failure)
+            return channel.send_recovery and was_told
         case AlertType.NO_ALERT | AlertType.SSL:
             return False
 

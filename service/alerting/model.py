@@ -87,6 +87,9 @@ class Alert:
     """None: the alert is not about a certificate."""
     artifacts: tuple[str, ...] = ()
     """Names of the result's files, such as a screenshot or a trace."""
+    ends_failure: bool = False
+    """True: a recovery after people were notified of a failure, even if the check was only degraded
+    last. Not stored with the alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -296,6 +296,7 @@ def test_nothing_counts_of_a_deactivated_check() -> None:
         ("FFFFFFFFF", 1, 100, None),
         ("FPPPPPPPPP", 0, 10, FAILING),
         ("FPPPPPPPPPP", 0, 10, PASSING),
+        ("F" * 10 + "P" * 91, 0, 10, PASSING),
     ],
 )
 def test_runs_of_one_time_count_together(
@@ -336,5 +337,6 @@ def test_a_check_goes_by_its_own_settings_only_if_it_has_any() -> None:
     assert choose_settings({"useGlobalAlertSettings": True, "alertSettings": own}, account) == (
         account
     )
+    assert choose_settings({}, account) == account
     assert choose_settings({}, None) == {}
     assert choose_settings({"useGlobalAlertSettings": False, "alertSettings": None}, account) == {}
