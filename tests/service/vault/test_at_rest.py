@@ -2,15 +2,19 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from alembic import command
+from alembic.config import Config
 from sqlalchemy import Connection, text, update
 
 from service.app import running
 from service.checks import actions
 from service.checks import secrets as checks
+from service.db.migrate import SCRIPTS
 from service.db.sqlite import open_sqlite
 from service.db.tables.checks import check_, check_group
 from service.db.tables.locations import private_location
@@ -165,21 +169,41 @@ async def test_what_an_earlier_version_left_in_clear_is_sealed_by_the_next_start
         assert api["proxyUrl"] == proxy("default")
 
 
+def reach_0009(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "0009")
+
+
+def columns_of(file: sqlite3.Connection) -> dict[str, set[str]]:
+    """The columns of each table."""
+    rows = file.execute(
+        "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c"
+        " WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'"
+    )
+    found: dict[str, set[str]] = {}
+    for table, column in rows:
+        found.setdefault(table, set()).add(column)
+    return found
+
+
 async def leave_in_clear(folder: Path) -> None:
     """Make the database one of revision 0009, with what that version held."""
     database = open_sqlite(folder / "service.db")
     await database.write(_open_all)
     await database.close()
+    before = open_sqlite(folder / "of-0009.db")
+    await before.write(reach_0009)
+    await before.close()
     file = sqlite3.connect(folder / "service.db")
-    for table, column in (
-        ("check_", "secrets"),
-        ("check_group", "secrets"),
-        ("private_location", "sealed_proxy_url"),
-        ("agent", "unavailable"),
-        ("result", "due_times"),
-        ("job", "returned_by"),
-    ):
-        file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    with closing(sqlite3.connect(folder / "of-0009.db")) as of_0009:
+        then, now = columns_of(of_0009), columns_of(file)
+    for table in now.keys() - then.keys():
+        file.execute(f"DROP TABLE {table}")
+    for table in then:
+        for column in now[table] - then[table]:
+            file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     file.execute("UPDATE alembic_version SET version_num = '0009'")
     file.commit()
     file.close()
