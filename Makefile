@@ -10,10 +10,10 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account bench-attack bench-bodies bench-start images soak clean
+.PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-start images soak clean
 
 help: ## Print these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 SETUP_FILES := pyproject.toml uv.lock scripts/setup.sh
 RUNTIME_FILES := $(wildcard runners/installation/*.* runners/harness/runtimes/*/* runners/harness/runtimes/*/node/*)
@@ -84,6 +84,9 @@ bench-scrub: .venv/.ready ## Measure how fast secrets are redacted
 
 bench-account: .venv/.ready ## Measure lists, statuses, triggers and ticks of an account with 10,000 checks
 	@$(BIN)/python bench/account.py $(ARGS)
+
+bench-analytics: .venv/.ready ## Measure series, summaries and roll-ups over a million results
+	@$(BIN)/python bench/analytics.py $(ARGS)
 
 bench-attack: .venv/.ready ## Measure how fast the service answers while strangers attack its port
 	@$(BIN)/python bench/attack.py $(ARGS)

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 from fastapi import FastAPI
@@ -30,6 +31,8 @@ from service.alert_channels.sending.outgoing import SendingTools
 from service.alerting import actions as alerting
 from service.alerting.expiry import EVERY_S as CERTIFICATES_EVERY_S
 from service.alerting.expiry import CertificateWatch
+from service.analytics import worker as roll_up_worker
+from service.analytics.worker import RollUpWorker
 from service.audit import audit
 from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
@@ -59,6 +62,8 @@ from service.metrics import Metrics, RequestMetrics
 from service.metrics_page import MetricsPage
 from service.pepper import pepper_of, wrong_pepper
 from service.results.model import Stored
+from service.retention.model import Kept
+from service.retention.retention import Retention
 from service.routers import install_api
 from service.scheduling.tick import GROUP, ClockWatch, Scheduler
 from service.sessions import actions as sessions
@@ -80,6 +85,7 @@ _SWEEP_S = 600.0
 _MAILS_S = 1.0
 _MAIL_S = 30.0
 """For one mail of an alert: relays answer later than other receivers."""
+_ROLL_UP_S = 30.0
 _DISK_FULL = "The service's disk takes no more; nothing was stored. Try again once it has room."
 
 
@@ -127,6 +133,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         periodics = [
             *_periodics(clock, watch, backend.bundles),
             *_status_mails(settings, clock, pepper),
+            *_history(clock, settings, backend.artifacts),
         ]
         delivery = Delivery(database, clock, vault, backend.sending)
         async with _loops(database, periodics, presence, delivery):
@@ -247,6 +254,26 @@ def _status_mails(settings: Settings, clock: Clock, pepper: Pepper) -> list[Peri
     return [Periodic(name="status-mails", act=mails.send_due, every_s=_MAILS_S, most=MAIL_GROUP)]
 
 
+def _history(clock: Clock, settings: Settings, artifacts: Path) -> tuple[Periodic, ...]:
+    """What rolls results up, and what removes them."""
+    kept = Kept(
+        results=settings.results_kept_days,
+        rollups=settings.rollups_kept_days,
+        files=settings.files_kept_days,
+        late_results=settings.late_results_kept_days,
+    )
+    retention = Retention(clock, kept, artifacts)
+    return (
+        Periodic(
+            name="roll-ups",
+            act=RollUpWorker(clock).act,
+            every_s=_ROLL_UP_S,
+            most=roll_up_worker.GROUP,
+        ),
+        Periodic(name="retention", act=retention.sweep, every_s=_SWEEP_S),
+    )
+
+
 def _assemble(
     settings: Settings, backend: Backend, claim_queue: ClaimQueue, secrets: FirstSecrets | None
 ) -> tuple[Service, Presence]:
@@ -308,6 +335,7 @@ def _limits(settings: Settings) -> RateLimits:
     chosen = {
         RateClass.GENERAL: Allowance(settings.api_requests),
         RateClass.RESULT_LISTS: Allowance(settings.result_lists),
+        RateClass.ANALYTICS: Allowance(settings.analytics_requests),
         RateClass.AGENTS: Allowance(settings.agent_requests),
         RateClass.REFUSED: Allowance(settings.refused_requests),
     }

@@ -10,6 +10,7 @@ from service.accounts import api as accounts
 from service.addresses import api as addresses
 from service.alert_channels import api as alert_channels
 from service.alerting import api as alerting
+from service.analytics import api as analytics
 from service.badges import api as badges
 from service.bundles import api as bundles
 from service.certificates import api as certificates
@@ -28,6 +29,7 @@ from service.http.request_body import BodyGate
 from service.incidents import api as incidents
 from service.locations import api as locations
 from service.maintenance import api as maintenance
+from service.reporting import api as reporting
 from service.results import api as result_lists
 from service.results import api as results
 from service.runtimes import api as runtimes
@@ -59,6 +61,8 @@ _ROUTERS: Final = (
     error_groups.router,
     exporter.router,
     alerting.router,
+    analytics.router,
+    reporting.router,
     triggers.router,
     snippets.router,
     variables.router,

@@ -97,6 +97,8 @@ class Settings:
     """API_REQUESTS_PER_MINUTE: of an API key, or of an address that needs none; 0: no limit."""
     result_lists: int = 60
     """RESULT_LISTS_PER_MINUTE: lists of results that an API key may ask for; 0: no limit."""
+    analytics_requests: int = 30
+    """ANALYTICS_REQUESTS_PER_MINUTE: series, summaries and reports, per API key; 0: no limit."""
     agent_requests: int = 120_000
     """LOCATION_REQUESTS_PER_MINUTE: of all agents with one location key; 0: no limit."""
     refused_requests: int = 300
@@ -106,6 +108,14 @@ class Settings:
     None: no mails are sent."""
     mail_sender: Sender | None = None
     """SMTP_FROM: who mails come from. None: the user of SMTP_URL, if that is an address."""
+    results_kept_days: int = 30
+    """RESULTS_KEPT_DAYS: how long results are kept; 0: for ever."""
+    rollups_kept_days: int = 761
+    """ROLLUPS_KEPT_DAYS: how long hourly and daily roll-ups are kept, 25 months; 0: for ever."""
+    files_kept_days: int = 30
+    """FILES_KEPT_DAYS: how long files of results are kept; 0: for ever."""
+    late_results_kept_days: int = 7
+    """LATE_RESULTS_KEPT_DAYS: how long results that came too late are kept; 0: for ever."""
     first_api_key: str | None = field(default=None, repr=False)
     """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
     first_location_key: str | None = field(default=None, repr=False)
@@ -190,6 +200,7 @@ def _known(reading: _Reading) -> Settings:
         key_pepper=reading.value("KEY_PEPPER", _pepper, default=None),
         api_requests=reading.value("API_REQUESTS_PER_MINUTE", _count, default=600),
         result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=60),
+        analytics_requests=reading.value("ANALYTICS_REQUESTS_PER_MINUTE", _count, default=30),
         agent_requests=reading.value("LOCATION_REQUESTS_PER_MINUTE", _count, default=120_000),
         refused_requests=reading.value("REFUSED_REQUESTS_PER_MINUTE", _count, default=300),
         smtp_server=reading.value("SMTP_URL", parse_server, default=None),
@@ -197,6 +208,10 @@ def _known(reading: _Reading) -> Settings:
         sms_gateway=reading.value("SMS_GATEWAY_URL", _secret_url, default=None),
         call_gateway=reading.value("CALL_GATEWAY_URL", _secret_url, default=None),
         alert_egress_allow=reading.value("ALERT_EGRESS_ALLOW", parse_networks, default=()),
+        results_kept_days=reading.value("RESULTS_KEPT_DAYS", _days, default=30),
+        rollups_kept_days=reading.value("ROLLUPS_KEPT_DAYS", _days, default=761),
+        files_kept_days=reading.value("FILES_KEPT_DAYS", _days, default=30),
+        late_results_kept_days=reading.value("LATE_RESULTS_KEPT_DAYS", _days, default=7),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),
@@ -225,6 +240,12 @@ def _port(text: str) -> int:
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 9):
         raise ValueError(f"is {text}; use a whole number, 0 for no limit")
+    return int(text)
+
+
+def _days(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5):
+        raise ValueError(f"is {text}; use a whole number of days, 0 for ever")
     return int(text)
 
 

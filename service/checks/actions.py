@@ -132,6 +132,19 @@ def find_terms(connection: Connection, check_id: str) -> CheckTerms | None:
     return store.find_terms(connection, check_id)
 
 
+def find_types(connection: Connection, check_ids: Iterable[str]) -> Mapping[str, CheckType]:
+    """The type of each of these checks that there is, whosever it is."""
+    return store.find_types(connection, check_ids)
+
+
+def find_own_types(
+    connection: Connection, account_id: str, check_ids: Sequence[str]
+) -> Mapping[str, CheckType]:
+    """The type of each of these checks that the account has, in their order."""
+    found = store.find_own_types(connection, account_id, check_ids)
+    return {one: found[one] for one in dict.fromkeys(check_ids) if one in found}
+
+
 def find_owner(connection: Connection, check_id: str) -> str | None:
     """Whose a check is. None: there is no such check."""
     found = store.find_terms(connection, check_id)

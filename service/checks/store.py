@@ -216,6 +216,24 @@ def find_terms(connection: Connection, check_id: str) -> CheckTerms | None:
     return CheckTerms(**values)
 
 
+def find_types(connection: Connection, check_ids: Iterable[str]) -> dict[str, CheckType]:
+    """The type of each of these checks that there is."""
+    left, found = iter(check_ids), dict[str, CheckType]()
+    while some := list(islice(left, _GROUP)):
+        for check_id, kind in connection.execute(_TYPES, {"among": some}):
+            found[check_id] = CheckType(kind)
+    return found
+
+
+def find_own_types(
+    connection: Connection, account_id: str, check_ids: Sequence[str]
+) -> dict[str, CheckType]:
+    """The type of each of these checks that the account has."""
+    query = _TYPES.where(check_.c.account_id == account_id)
+    rows = connection.execute(query, {"among": list(check_ids)})
+    return {check_id: CheckType(kind) for check_id, kind in rows}
+
+
 def find_locations(connection: Connection, check_id: str) -> tuple[str, ...]:
     """The ids of the locations where the check runs, in order."""
     return tuple(connection.execute(_LOCATIONS, {"check_id": check_id}).scalars())
@@ -350,6 +368,7 @@ _TO_RUN: Final[Select[Any]] = (
     .order_by(check_.c.created_ms, check_.c.id)
 )
 _AMONG: Final[BindParameter[Any]] = bindparam("among", expanding=True)
+_TYPES: Final = select(check_.c.id, check_.c.type).where(check_.c.id.in_(_AMONG))
 _OF_IDS: Final = _TO_RUN.where(check_.c.id.in_(_AMONG))
 _TAGGED: Final = _TO_RUN.where(
     or_(

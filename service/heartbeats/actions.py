@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from contract.checks import HeartbeatSpec
 from contract.wire import decode
+from service.analytics.marking import mark_times
 from service.checks import actions as checks
 from service.db.ids import new_id
 from service.heartbeats import store
@@ -84,6 +85,13 @@ def last_pings(connection: Connection, check_ids: Sequence[str]) -> Mapping[str,
     return store.last_pings(connection, check_ids)
 
 
+def list_corrected(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> frozenset[str]:
+    """The failed results of a window that were disproved by pings that were relayed later."""
+    return store.list_corrected(connection, check_id, window=window)
+
+
 def count_corrected(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
     """How many failed results of a window were disproved by pings that were relayed later."""
     return len(store.list_corrected(connection, check_id, window=window))
@@ -153,8 +161,10 @@ def _correct(
     for at_ms in judged.new_marks:
         _add_event(connection, check_id, PingState.FAILING, _NOBODY, received_ms=at_ms)
     wrong = disproved(failures, ping_ms=late.at_ms, terms=terms)
-    for result_id in wrong.keys() - store.list_corrected(connection, check_id, window=window):
+    new = wrong.keys() - store.list_corrected(connection, check_id, window=window)
+    for result_id in new:
         store.add_correction(connection, check_id, result_id, wrong[result_id])
+    mark_times(connection, check_id, [wrong[result_id] for result_id in new])
 
 
 def _list_failures(

@@ -149,6 +149,7 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/status-pages/{statusPageId}/subscriptions/bulk": {
         "subscriptions": [{"type": "EMAIL", "config": "ann@example.com"}]
     },
+    "POST /v1/analytics/checks": {"checkIds": ["019b0f5e-7a43-7d12-8f6e-0c8f3f1f6a2b"]},
     "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
 }
 """By method and path, but for checks, whose types have their own; a test sends them."""
@@ -220,7 +221,7 @@ picket keys create --name NAME
 ```
 
 A key belongs to one account, so the header `x-service-account` is optional.
-A `READ_ONLY` key can send `GET` requests only.
+A `READ_ONLY` key can send `GET` requests, and `POST /v1/analytics/checks`, only.
 
 To try an operation here, enter a key under Authentication. It is forgotten when the page closes.
 
@@ -247,6 +248,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Prometheus": "How checks and locations stand, for Prometheus.",
     "Alert channels": "Where alerts go, and what became of them.",
     "Alerts": "What people were notified of, and what other settings would have led to.",
+    "Analytics": "Time series of a check, and numbers of many checks over a window.",
     "Triggers": "Links that run a check or a group without an API key.",
     "Status pages": "What an account shows of its services to everybody.",
     "Status page services": "What status pages show and incidents touch.",

@@ -20,6 +20,8 @@ class RateClass(StrEnum):
     """Everything else, per API key; without a key, per address."""
     RESULT_LISTS = "result lists"
     """Lists of a check's results, per API key."""
+    ANALYTICS = "analytics"
+    """Series, summaries and reports, per API key."""
     LOCATION_METRICS = "location metrics"
     """Samples of a location's queue, per API key."""
     TRIGGER_LINKS = "trigger links"
@@ -48,6 +50,7 @@ class Allowance:
 ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.GENERAL: Allowance(600),
     RateClass.RESULT_LISTS: Allowance(60),
+    RateClass.ANALYTICS: Allowance(30),
     RateClass.LOCATION_METRICS: Allowance(300, 24 * 3600),
     RateClass.TRIGGER_LINKS: Allowance(10),
     RateClass.PINGS: Allowance(300),
@@ -61,11 +64,15 @@ _CLASSES: Final[Mapping[tuple[str, str], RateClass]] = {
     ("GET", "/v1/check-results/{checkId}"): RateClass.RESULT_LISTS,
     ("GET", "/v2/check-results/{checkId}"): RateClass.RESULT_LISTS,
     ("GET", "/v1/private-locations/{id}/metrics"): RateClass.LOCATION_METRICS,
+    ("GET", "/v1/reporting"): RateClass.ANALYTICS,
 }
+_ANALYTICS: Final = "/v1/analytics/"
 
 
 def class_of(method: str, path: str) -> RateClass:
     """The class of an operation, by its path with the names of its parameters."""
+    if path.startswith(_ANALYTICS):
+        return RateClass.ANALYTICS
     return _CLASSES.get((method, path), RateClass.GENERAL)
 
 

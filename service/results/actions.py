@@ -1,11 +1,18 @@
 """What other features ask about results; `recording` stores them, `ingest` takes them in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection
 
 from service.results import measuring, store
-from service.results.model import Extremes, FinalRun, Measurement, Standing, StoredResult
+from service.results.model import (
+    Extremes,
+    FinalRun,
+    Finished,
+    Measurement,
+    Standing,
+    StoredResult,
+)
 
 
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
@@ -87,3 +94,33 @@ def list_runs_as_stored(
 def find_last_pass_ms(connection: Connection, check_id: str) -> int | None:
     """When the check's newest run that passed began. None: no such result is stored."""
     return store.find_last_pass_ms(connection, check_id)
+
+
+def list_finals(
+    connection: Connection, check_ids: Sequence[str], *, window: tuple[int, int], with_bodies: bool
+) -> Iterator[Finished]:
+    """Final results of a window in which somebody looked at the target, by check and time."""
+    return store.list_finals(connection, check_ids, window=window, with_bodies=with_bodies)
+
+
+def count_finals(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
+    """How many results `list_finals` has of a check."""
+    return store.count_finals(connection, check_id, window=window)
+
+
+def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:
+    """The next check, in the order of ids, with results from before. None: there is none.
+
+    Deleted checks have results, too.
+    """
+    return store.next_check_before(connection, after_id=after_id, before_ms=before_ms)
+
+
+def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> int:
+    """Remove the oldest results of a check that started before; how many went."""
+    return store.remove_before(connection, check_id, before_ms=before_ms, most=most)
+
+
+def remove_late(connection: Connection, *, before_ms: int, most: int) -> int:
+    """Remove results that came too late, and before this time; how many went."""
+    return store.remove_late(connection, before_ms=before_ms, most=most)

@@ -159,6 +159,21 @@ class FinalRun(NamedTuple):
     """When the result was stored."""
 
 
+class Finished(NamedTuple):
+    """A final result in which somebody looked at the target, as far as statistics need it."""
+
+    id: str
+    check_id: str
+    started_ms: int
+    location: str
+    status: RunStatus
+    attempt: int
+    response_time_ms: float | None
+    """None: nothing was measured."""
+    body: bytes | None
+    """What the agent sent, JSON. None: it is lost, or nobody asked for it."""
+
+
 class Standing(NamedTuple):
     """What a check's newest final result says about the check's status."""
 

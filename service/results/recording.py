@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from sqlalchemy import Connection
 
 from service.alerting import actions as alerting
+from service.analytics.marking import mark_hours
 from service.db.engine import announce
 from service.error_groups import actions as error_groups
 from service.results.model import Record, Recorded, ResultType, Stored
@@ -34,7 +35,11 @@ class ResultStore(Protocol):
 ResultObserver = Callable[[Connection, Sequence[Recorded], int], None]
 """What a feature does with new results, in their transaction and order; the last is `now_ms`."""
 
-_OBSERVERS: Final[tuple[ResultObserver, ...]] = (error_groups.observe_failures, alerting.observe)
+_OBSERVERS: Final[tuple[ResultObserver, ...]] = (
+    error_groups.observe_failures,
+    alerting.observe,
+    mark_hours,
+)
 """In the order in which they act."""
 _STORES: Final[dict[str, ResultStore]] = {"sqlite": SqliteResultStore()}
 

@@ -15,7 +15,9 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     func,
+    literal,
     or_,
     select,
 )
@@ -25,11 +27,12 @@ from contract.result import Result
 from contract.wire import UnreadableMessageError, decode
 from service.db.ids import time_of
 from service.db.tables.checks import check_
-from service.db.tables.runs import result, result_detail, run_final
+from service.db.tables.runs import late_result, result, result_detail, run_final
 from service.results.model import (
     Cause,
     Extremes,
     FinalRun,
+    Finished,
     ResultFilter,
     ResultType,
     RunStatus,
@@ -133,6 +136,29 @@ _EXTREMES: Final = (
     )
     .group_by(result.c.check_id)
 )
+_NOT_LOOKED: Final = tuple(status.value for status in RunStatus if not status.judges_target)
+_LOOKED: Final = and_(
+    result.c.check_id.in_(bindparam("check_ids", expanding=True)),
+    result.c.ts >= bindparam("from_ms"),
+    result.c.ts < bindparam("to_ms"),
+    result.c.result_type == _IS_FINAL,
+    result.c.status.not_in(_NOT_LOOKED),
+)
+_FINISHED: Final = (
+    result.c.id,
+    result.c.check_id,
+    result.c.ts,
+    result.c.location,
+    result.c.status,
+    result.c.attempt,
+    result.c.response_time_ms,
+)
+_IN_ORDER: Final = (result.c.check_id, result.c.ts, result.c.id)
+_FINALS: Final[Select[Any]] = select(*_FINISHED, literal(None)).where(_LOOKED).order_by(*_IN_ORDER)
+_FINALS_WHOLE: Final[Select[Any]] = (
+    select(*_FINISHED, _BODY).select_from(_WITH_BODY).where(_LOOKED).order_by(*_IN_ORDER)
+)
+_LOOKS: Final = select(func.count()).select_from(result).where(_LOOKED)
 _EARLIER: Final = result.alias("earlier")
 # The primary key begins with check and time: one step for each check, however many results.
 _LAST_TS: Final = (
@@ -253,6 +279,22 @@ def extremes(
         for check_id, shortest_ms, longest_ms in connection.execute(_EXTREMES, since):
             found[check_id] = Extremes(shortest_ms=shortest_ms, longest_ms=longest_ms)
     return found
+
+
+def list_finals(
+    connection: Connection, check_ids: Sequence[str], *, window: tuple[int, int], with_bodies: bool
+) -> Iterator[Finished]:
+    """Final results of a window in which somebody looked, by check and time."""
+    query = _FINALS_WHOLE if with_bodies else _FINALS
+    asked = {"check_ids": check_ids, "from_ms": window[0], "to_ms": window[1]}
+    for result_id, check_id, ts, location, status, *rest in connection.execute(query, asked):
+        yield Finished._make((result_id, check_id, ts, location, _STATUSES[status], *rest))
+
+
+def count_finals(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
+    """How many results `list_finals` has."""
+    asked = {"check_ids": [check_id], "from_ms": window[0], "to_ms": window[1]}
+    return connection.execute(_LOOKS, asked).scalar_one()
 
 
 def _in_groups(check_ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
@@ -402,3 +444,70 @@ def _read_detail(result_id: str, body: bytes) -> Result | None:
     except UnreadableMessageError as problem:
         log.warning("results.unreadable", result_id=result_id, reason=str(problem))
         return None
+
+
+_NEXT_CHECK: Final = select(func.min(result.c.check_id)).where(
+    result.c.check_id > bindparam("after_id")
+)
+_OLDEST: Final = select(func.min(result.c.ts)).where(result.c.check_id == bindparam("of_check"))
+_OLD: Final = (
+    select(result.c.ts, result.c.id, result.c.run_id, result.c.result_type)
+    .where(result.c.check_id == bindparam("check_id"), result.c.ts < bindparam("before_ms"))
+    .order_by(result.c.ts)
+    .limit(bindparam("most"))
+)
+_REMOVE: Final = delete(result).where(
+    result.c.check_id == bindparam("of_check"),
+    result.c.ts == bindparam("at_ms"),
+    result.c.id == bindparam("result_id"),
+)
+_REMOVE_DETAIL: Final = delete(result_detail).where(result_detail.c.id == bindparam("result_id"))
+_REMOVE_FINAL: Final = delete(run_final).where(run_final.c.run_id == bindparam("of_run"))
+_OLD_LATE: Final = (
+    select(late_result.c.run_id, late_result.c.fence)
+    .where(late_result.c.received_ms < bindparam("before_ms"))
+    .limit(bindparam("most"))
+)
+_REMOVE_LATE: Final = delete(late_result).where(
+    late_result.c.run_id == bindparam("of_run"), late_result.c.fence == bindparam("of_fence")
+)
+
+
+def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:
+    """The next check, in the order of ids, with results from before. None: there is none.
+
+    Deleted checks have results, too.
+    """
+    check_id: str | None = after_id
+    while True:
+        check_id = connection.execute(_NEXT_CHECK, {"after_id": check_id}).scalar_one()
+        if check_id is None:
+            return None
+        oldest_ms: int | None = connection.execute(_OLDEST, {"of_check": check_id}).scalar_one()
+        if oldest_ms is not None and oldest_ms < before_ms:
+            return check_id
+
+
+def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> int:
+    """Remove the oldest results of a check with what belongs to them; how many went."""
+    old = connection.execute(
+        _OLD, {"check_id": check_id, "before_ms": before_ms, "most": most}
+    ).all()
+    if not old:
+        return 0
+    named = [{"of_check": check_id, "at_ms": row.ts, "result_id": row.id} for row in old]
+    connection.execute(_REMOVE_DETAIL, [{"result_id": row.id} for row in old])
+    finals = [{"of_run": row.run_id} for row in old if row.result_type == _IS_FINAL]
+    if finals:
+        connection.execute(_REMOVE_FINAL, finals)
+    connection.execute(_REMOVE, named)
+    return len(old)
+
+
+def remove_late(connection: Connection, *, before_ms: int, most: int) -> int:
+    """Remove late results that came before; how many went."""
+    old = connection.execute(_OLD_LATE, {"before_ms": before_ms, "most": most}).all()
+    if old:
+        gone = [{"of_run": row.run_id, "of_fence": row.fence} for row in old]
+        connection.execute(_REMOVE_LATE, gone)
+    return len(old)

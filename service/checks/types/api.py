@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from contract.checks import CheckType
+from service.analytics.measures import BY_STATUS_CODE, HTTP, STATUS_CODE, Analytics
 from service.checks.fields import (
     AnyComparison,
     AssertionWrite,
@@ -141,4 +142,7 @@ API = TypeDefinition(
         },
         **PLACES,
     },
+    analytics=Analytics(
+        path="api-checks", measures=HTTP, groups=BY_STATUS_CODE, dimension=STATUS_CODE
+    ),
 )

@@ -1,6 +1,7 @@
 """Browser checks in the API."""
 
 from contract.checks import CheckType
+from service.analytics.measures import BROWSER_MEASURES, BY_PAGE, Analytics
 from service.checks.fields import Domain
 from service.checks.schemas import ScriptCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
@@ -25,4 +26,5 @@ BROWSER = TypeDefinition(
         ),
         **PLACES,
     },
+    analytics=Analytics(path="browser-checks", measures=BROWSER_MEASURES, groups=BY_PAGE),
 )

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import create_model
 
 from contract.checks import SPEC_TYPES, CheckType
+from service.analytics.measures import Analytics
 from service.checks.schemas import CheckShown, CheckWrite
 
 PLACES: Final[Mapping[str, Any]] = {"privateLocations": ["default"], "frequency": 10}
@@ -30,6 +31,8 @@ class TypeDefinition:
     """Statuses that its operations answer beside those of all types."""
     remark: str = ""
     """A further sentence on creating one."""
+    analytics: Analytics | None = None
+    """What is measured of its runs. None: nothing is."""
 
     @property
     def kind(self) -> CheckType:

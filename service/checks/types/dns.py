@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from contract.checks import CheckType
 from contract.targets import dns_name_problem, hostname_problem
+from service.analytics.measures import TOTAL, Analytics
 from service.checks.fields import AnyComparison, AssertionWrite, Listing, PortNumber, ShortThreshold
 from service.checks.schemas import MinuteCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
@@ -78,4 +79,5 @@ class DnsCheckWrite(MinuteCheckWrite):
 DNS = TypeDefinition(
     write=DnsCheckWrite,
     example={"name": "Zone", "request": {"recordType": "A", "query": "shop.example"}, **PLACES},
+    analytics=Analytics(path="dns", measures=(TOTAL,)),
 )

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from contract.checks import SECONDS_PER, CheckType, HeartbeatSpec, TimeUnit
+from service.analytics.measures import PING_STATE, Analytics
 from service.checks.fields import MinuteFrequency
 from service.checks.rules import heartbeat_problem
 from service.checks.schemas import CheckShown, MinuteCheckWrite
@@ -100,4 +101,11 @@ HEARTBEAT = TypeDefinition(
         "heartbeat": {"period": 1, "periodUnit": "days", "grace": 30, "graceUnit": "minutes"},
         **PLACES,
     },
+    analytics=Analytics(
+        path="heartbeat-checks",
+        groups=(),
+        dimension=PING_STATE,
+        has_response_time=False,
+        has_ping_states=True,
+    ),
 )

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from contract.checks import CheckType
+from service.analytics.measures import PINGS, Analytics
 from service.checks.fields import (
     AnyComparison,
     AssertionWrite,
@@ -54,4 +55,5 @@ class IcmpCheckWrite(MinuteCheckWrite):
 ICMP = TypeDefinition(
     write=IcmpCheckWrite,
     example={"name": "Router", "request": {"hostname": "10.0.0.1", "pingCount": 10}, **PLACES},
+    analytics=Analytics(path="icmp", measures=PINGS),
 )

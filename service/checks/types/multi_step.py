@@ -1,6 +1,7 @@
 """Multi-step checks in the API."""
 
 from contract.checks import CheckType
+from service.analytics.measures import SCRIPT, Analytics
 from service.checks.schemas import ScriptCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 
@@ -21,4 +22,5 @@ MULTI_STEP = TypeDefinition(
         ),
         **PLACES,
     },
+    analytics=Analytics(path="multistep-checks", measures=SCRIPT),
 )

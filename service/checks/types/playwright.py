@@ -6,6 +6,7 @@ from typing import Any, Final
 from pydantic import Field, model_validator
 
 from contract.checks import CheckType
+from service.analytics.measures import SCRIPT, Analytics
 from service.checks.fields import Browser, BundlePath, Command, Engine, Label, Listing, ScriptPath
 from service.checks.rules import NO_PHASES, SCRIPT_DECIDES
 from service.checks.schemas import MinuteCheckWrite, VariablesWrite
@@ -59,4 +60,5 @@ PLAYWRIGHT = TypeDefinition(
     write=PlaywrightCheckWrite,
     operation="playwright_suite",
     example={"name": "Checkout", "codeBundlePath": "0" * 64, **PLACES},
+    analytics=Analytics(path="playwright-checks", measures=SCRIPT),
 )

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from contract.checks import CheckType
+from service.analytics.measures import SOCKET, Analytics
 from service.checks.fields import (
     AssertionWrite,
     Family,
@@ -63,4 +64,5 @@ class TcpCheckWrite(CheckWrite):
 TCP = TypeDefinition(
     write=TcpCheckWrite,
     example={"name": "Mail", "request": {"hostname": "mail.example", "port": 25}, **PLACES},
+    analytics=Analytics(path="tcp-checks", measures=SOCKET),
 )

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from contract.checks import CheckType
+from service.analytics.measures import BY_STATUS_CODE, HTTP, STATUS_CODE, Analytics
 from service.checks.fields import (
     AssertionWrite,
     HttpThreshold,
@@ -58,4 +59,7 @@ class UrlCheckWrite(VariablesWrite, MinuteCheckWrite):
 URL = TypeDefinition(
     write=UrlCheckWrite,
     example={"name": "Front page", "request": {"url": "https://shop.example/"}, **PLACES},
+    analytics=Analytics(
+        path="url-monitors", measures=HTTP, groups=BY_STATUS_CODE, dimension=STATUS_CODE
+    ),
 )

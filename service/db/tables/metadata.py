@@ -6,6 +6,7 @@ from service.db.tables import (
     accounts,
     alert_channels,
     alerting,
+    analytics,
     checks,
     error_groups,
     job_inputs,
@@ -27,6 +28,7 @@ SUBJECTS: Final = (
     alerting,
     status_pages,
     alert_channels,
+    analytics,
 )
 """Every module that declares tables; a test holds this equal to the folder."""
 metadata: Final = declared

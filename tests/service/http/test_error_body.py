@@ -279,7 +279,7 @@ async def test_a_wrong_page_of_any_list_is_told(
     ]
     assert len(paged) >= 3
     for path in paged:
-        answer = await alice.get(f"{path}?{query}")
+        answer = await alice.get(f"{path}?{query}&metrics=availability")
         assert_body(answer, 400, "Bad Request")
         assert said in answer.body["message"], path
         assert answer.body["validation"] == {"source": "query", "keys": [key]}

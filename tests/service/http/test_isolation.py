@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from service.checks.types.registry import DEFINITIONS
 from service.heartbeats.actions import ReceivedPing, take_pings
 from service.routers import document
 from tests.builders import status_pages as statuses
@@ -72,6 +73,12 @@ async def a_check(api: PublicApi, name: str) -> Ids:
     if "heartbeats" in name:
         return await a_heartbeat(api, name)
     kind = name.split("/")[3].replace("{id}", "url")
+    return {"id": (await made(api, f"/v1/checks/{kind}"))["id"]}
+
+
+async def a_measured_check(api: PublicApi, name: str) -> Ids:
+    [one] = [one for one in DEFINITIONS if one.analytics and one.analytics.path in name]
+    kind = one.kind.value.lower().replace("_", "")
     return {"id": (await made(api, f"/v1/checks/{kind}"))["id"]}
 
 
@@ -197,6 +204,7 @@ async def an_alert_channel(api: PublicApi, _name: str) -> Ids:
 MAKERS: Final[Mapping[str, Make]] = {
     "accounts": an_account,
     "alert-channels": an_alert_channel,
+    "analytics": a_measured_check,
     "badges": a_badge,
     "checks": a_check,
     "check-alerts": a_result,
@@ -241,7 +249,9 @@ async def ask(user: ApiUser, name: str, ids: Ids) -> Answer:
     if path.endswith("/subscriptions") and method == "PUT":
         body = {"checkId": ids["checkId"], "activated": True}
     query = {"maxWaitSeconds": "1"} if path.endswith("completion") else {}
-    if path.endswith("/metrics"):
+    if path.startswith("/v1/analytics"):
+        query = {"metrics": "availability"}
+    elif path.endswith("/metrics"):
         now_s = int(time.time())
         query = {"from": str(now_s - 60), "to": str(now_s)}
     return await user.ask(method, path, deepcopy(body) if method != "GET" else None, params=query)
@@ -326,6 +336,8 @@ async def test_the_lists_are_all_here(api: PublicApi) -> None:
         *LISTS,
         "/v1/accounts/me",
         "/v1/accounts/me/entitlements",
+        "/v1/analytics/metrics",
+        "/v1/reporting",
         "/v1/prometheus/metrics",
         "/v1/alert-notifications",  # no request makes one: test_delivery.py does
         "/v1/location-alerts",  # no request makes one: test_alerts_api.py does

@@ -1,6 +1,7 @@
 import re
 from typing import Any
 
+from service.checks.types.registry import DEFINITIONS
 from service.http.openapi import BODIES
 from service.routers import document as of_routers
 from tests.servers.public_api import ApiUser, PublicApi
@@ -73,6 +74,10 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "GET /v1/accounts/{accountId}",
         "GET /v1/accounts/me/entitlements",
         "GET /v1/accounts/{accountId}/entitlements",
+        *(f"GET /v1/analytics/{one.analytics.path}/{{id}}" for one in DEFINITIONS if one.analytics),
+        "GET /v1/analytics/metrics",
+        "POST /v1/analytics/checks",
+        "GET /v1/reporting",
         "POST /v1/checks",
         "PUT /v1/checks/{id}",
         "GET /v1/checks/heartbeats/{checkId}/availability",
@@ -207,8 +212,12 @@ def test_limits_stand_in_the_words_of_json_schema() -> None:
     ]
 
 
-QUESTIONS = ("POST /v1/alert-settings/preview", "POST /v1/alert-channels/{id}/test")
-"""These change nothing: what one asks is too long for an address, the other asks a receiver."""
+QUESTIONS = (
+    "POST /v1/alert-settings/preview",
+    "POST /v1/analytics/checks",
+    "POST /v1/alert-channels/{id}/test",
+)
+"""These change nothing: what two ask is too long for an address, the last asks a receiver."""
 
 
 async def test_what_may_be_sent_twice_and_what_may_not_says_so(alice: ApiUser) -> None:

@@ -1,0 +1,1 @@
+"""Analytics: time series, summaries and reports of checks, from results and from roll-ups."""

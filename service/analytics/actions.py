@@ -1,0 +1,239 @@
+"""What features ask of analytics, within the caller's transaction."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from contract.checks import CheckType
+from service.analytics import store
+from service.analytics.distribution import Aggregation
+from service.analytics.measures import RESPONSE_TIME, Analytics, GroupBy, Metric
+from service.analytics.reading import Buckets, is_exact, tally_exactly, tally_roughly
+from service.analytics.store import DAY, HOUR
+from service.analytics.tallies import ALL, Group, Selection, Tally
+from service.analytics.windows import DAY_MS, HOUR_MS, Span
+from service.analytics.worker import analytics_of
+from service.checks import actions as checks
+
+_LATENCY: Final = "latencyAvg"
+_LOSS: Final = "packetLoss"
+_MOST_GROUPS: Final = 100
+"""A split series has no more groups than that; those with the most runs are shown."""
+
+AnyTally = Tally[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesRequest:
+    """A series of one check."""
+
+    check_id: str
+    kind: CheckType
+    metrics: Sequence[Metric]
+    buckets: Buckets
+    group_by: GroupBy | None = None
+    succeeded: bool | None = None
+    """None: runs of either outcome."""
+    states: frozenset[int] | None = None
+    """States of a heartbeat. None: any."""
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One of the lines of a chart."""
+
+    group: Group
+    tallies: Sequence[AnyTally]
+    """One per bucket."""
+
+
+def find_series(connection: Connection, request: SeriesRequest) -> list[Series]:
+    """What was asked for, group by group; one series that is empty, where it is not split."""
+    analytics = analytics_of(request.kind)
+    if analytics is None or request.buckets.count < 1:
+        return []
+    wanted = {metric.measure.name for metric in request.metrics}
+    selection = Selection(
+        measures=tuple(one for one in analytics.stored if one.name in wanted),
+        group_by=request.group_by,
+        succeeded=request.succeeded,
+        dimensions=request.states,
+    )
+    read = tally_exactly if request.is_exact else tally_roughly
+    found: Sequence[Mapping[Group, AnyTally]] = read(
+        connection,
+        {request.check_id: request.kind},
+        request.buckets,
+        {request.kind: selection},
+    )[request.check_id]
+    groups = [ALL] if request.group_by is None else _largest(found)
+    return [Series(group, [one.get(group) or Tally() for one in found]) for group in groups]
+
+
+def _largest(found: Iterable[Mapping[Group, AnyTally]]) -> list[Group]:
+    """The groups with the most runs, in order."""
+    runs: dict[Group, int] = {}
+    for tallies in found:
+        for group, tally in tallies.items():
+            runs[group] = runs.get(group, 0) + tally.runs
+    largest = sorted(runs, key=lambda group: -runs[group])[:_MOST_GROUPS]
+    return sorted(largest, key=lambda group: (group.location, group.dimension, group.page))
+
+
+Numbers = dict[str, float | None]
+
+
+def summarize(
+    connection: Connection, kinds: Mapping[str, CheckType], span: Span
+) -> dict[str, Numbers]:
+    """Availability, response times, latency and packet loss of checks over a window, by check.
+
+    A number that a type does not have is left out; None: there is no data.
+    """
+    known = {one: kind for one, kind in kinds.items() if analytics_of(kind) is not None}
+    found = tally(connection, known, [span[0], max(span)], span)
+    return {
+        check_id: _summary(found[check_id][0], analytics_of(kind)) if check_id in found else {}
+        for check_id, kind in kinds.items()
+    }
+
+
+def tally(
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    edges: Sequence[int],
+    span: Span,
+    *,
+    most_hours: int | None = None,
+) -> dict[str, list[AnyTally]]:
+    """What the runs of checks come to in each bucket.
+
+    Where they have more than `most_hours` hours together, roll-ups are read.
+    """
+    if span[0] >= span[1]:
+        return {check_id: [Tally() for _ in edges[1:]] for check_id in kinds}
+    buckets = Buckets(edges, span)
+    hours = len(kinds) * (span[1] - span[0]) // HOUR_MS
+    is_small = most_hours is None or hours <= most_hours
+    read = tally_exactly if is_small and is_exact(connection, span) else tally_roughly
+    selections = {kind: _summed(analytics_of(kind)) for kind in set(kinds.values())}
+    found: Mapping[str, Sequence[Mapping[Group, AnyTally]]] = read(
+        connection, kinds, buckets, selections
+    )
+    return {
+        check_id: [one.get(ALL) or Tally() for one in tallies]
+        for check_id, tallies in found.items()
+    }
+
+
+def _summed(analytics: Analytics | None) -> Selection:
+    names = {RESPONSE_TIME, _LATENCY, _LOSS}
+    stored = analytics.stored if analytics else ()
+    return Selection(measures=tuple(one for one in stored if one.name in names))
+
+
+def _summary(counted: AnyTally, analytics: Analytics | None) -> Numbers:
+    measures = {one.name for one in analytics.stored} if analytics else set()
+    numbers: Numbers = {"availability": availability(counted)}
+    for prefix, measure, aggregations in _SUMMED:
+        if measure in measures:
+            for one in aggregations:
+                numbers[f"{prefix}_{one.value}"] = counted.compute(measure, one)
+    return numbers
+
+
+_SUMMED: Final = (
+    (
+        RESPONSE_TIME,
+        RESPONSE_TIME,
+        (Aggregation.AVG, Aggregation.P50, Aggregation.P95, Aggregation.P99),
+    ),
+    ("latency", _LATENCY, (Aggregation.AVG, Aggregation.P50, Aggregation.P95, Aggregation.P99)),
+    (_LOSS, _LOSS, (Aggregation.AVG, Aggregation.P95, Aggregation.P99)),
+)
+
+
+def availability(counted: AnyTally) -> float | None:
+    """The percentage of runs that passed or were degraded. None: there were none."""
+    return 100 * counted.successes / counted.runs if counted.runs else None
+
+
+def round_number(value: float | None) -> float | None:
+    """A number as answers show it. None stays None."""
+    return None if value is None else round(value, _DIGITS)
+
+
+_DIGITS: Final = 6
+"""Decimal places of numbers in answers."""
+
+
+def list_metrics(kind: CheckType) -> Sequence[Metric]:
+    """What can be asked for of a check type."""
+    analytics = analytics_of(kind)
+    return tuple(analytics.metrics.values()) if analytics else ()
+
+
+def allow_removal(connection: Connection, check_id: str, *, before_ms: int) -> int:
+    """Up to when results of a check may be removed: no hour that is not rolled up.
+
+    Its packed hours go now; the caller removes the results in the same transaction.
+    """
+    dirty_ms = None
+    if check_id in checks.find_types(connection, [check_id]):
+        dirty_ms = store.first_dirty(connection, check_id)
+    end_ms = before_ms if dirty_ms is None else min(before_ms, dirty_ms)
+    store.remove_blocks(connection, check_id, before_ms=end_ms)
+    return end_ms
+
+
+def note_removal(connection: Connection, *, before_ms: int) -> None:
+    """From now on nobody computes exactly what began before; it comes first."""
+    store.move_horizon(connection, before_ms=before_ms)
+
+
+def next_check_before(
+    connection: Connection, *, after_id: str, before_ms: int | None
+) -> str | None:
+    """The next check, in the order of ids, with roll-ups to remove. None: there is none.
+
+    `before_ms`: as in `remove_rollups`.
+    """
+    for check_id in store.list_checks(connection, after_id=after_id):
+        limit_ms = _limit_of(connection, check_id, before_ms)
+        if limit_ms is not None and _first_of(connection, check_id) < limit_ms:
+            return check_id
+    return None
+
+
+def remove_rollups(connection: Connection, check_id: str, *, before_ms: int | None) -> int:
+    """Remove roll-ups of a check that began before, of a month at a time; how many went.
+
+    All of a check that is gone. None: others are kept for ever.
+    """
+    limit_ms = _limit_of(connection, check_id, before_ms)
+    if limit_ms is None:
+        return 0
+    if limit_ms == _FOREVER_MS:
+        store.remove_marks(connection, check_id)
+    end_ms = min(limit_ms, _first_of(connection, check_id) + _MONTH_MS)
+    return sum(
+        store.remove_rollups(connection, check_id, hours=hours, before_ms=end_ms)
+        for hours in (HOUR, DAY)
+    )
+
+
+def _limit_of(connection: Connection, check_id: str, before_ms: int | None) -> int | None:
+    is_known = check_id in checks.find_types(connection, [check_id])
+    return before_ms if is_known else _FOREVER_MS
+
+
+def _first_of(connection: Connection, check_id: str) -> int:
+    firsts = [store.first_rollup(connection, check_id, hours=hours) for hours in (HOUR, DAY)]
+    return min((one for one in firsts if one is not None), default=_FOREVER_MS)
+
+
+_FOREVER_MS: Final = 1 << 62
+_MONTH_MS: Final = 30 * DAY_MS

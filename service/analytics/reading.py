@@ -1,0 +1,246 @@
+"""Computing series and summaries: exactly from results, or from roll-ups where results are gone."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Final
+
+from sqlalchemy import Connection
+
+from contract.checks import CheckType
+from service.analytics import store
+from service.analytics.distribution import Values
+from service.analytics.histogram import Histogram
+from service.analytics.hours import Block, build, unpack
+from service.analytics.measures import RESPONSE_TIME, Analytics
+from service.analytics.store import DAY, HOUR, Mark
+from service.analytics.tallies import (
+    Selection,
+    Tallies,
+    add_block,
+    add_rollup,
+    roll_up,
+    unpack_rollup,
+)
+from service.analytics.windows import DAY_MS, HOUR_MS, Span
+from service.analytics.worker import analytics_of, read_finals
+
+_GROUP: Final = 100
+"""How many checks are read at once."""
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Where the buckets of a series begin, and where the last one ends."""
+
+    edges: Sequence[int]
+    """In ms since 1970, rising; at least two."""
+    span: Span
+    """Only what lies in here counts."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.edges) - 1
+
+    @cached_property
+    def window(self) -> Span:
+        """What of the span lies in the buckets."""
+        return max(self.edges[0], self.span[0]), min(self.edges[-1], self.span[1])
+
+    def at(self, time_ms: int) -> int:
+        """The number of the bucket that a time of the window lies in."""
+        return bisect_right(self.edges, time_ms) - 1
+
+
+def is_exact(connection: Connection, span: Span) -> bool:
+    """Whether no result of the window has been removed yet."""
+    return _hour_of(span[0]) >= store.find_horizon(connection)
+
+
+def tally_exactly(
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    buckets: Buckets,
+    selections: Mapping[CheckType, Selection],
+) -> dict[str, list[Tallies[Values]]]:
+    """What results of checks (by id) come to, by check and bucket."""
+    found: dict[str, list[Tallies[Values]]] = {
+        check_id: [{} for _ in range(buckets.count)] for check_id in kinds
+    }
+    for check_id, hour_ms, block in _blocks(connection, kinds, buckets.window, selections):
+        _spread(found[check_id], block, hour_ms, buckets, selections[kinds[check_id]])
+    return found
+
+
+def _hour_of(time_ms: int) -> int:
+    return time_ms - time_ms % HOUR_MS
+
+
+def _spread(
+    tallies: Sequence[Tallies[Values]],
+    block: Block,
+    hour_ms: int,
+    buckets: Buckets,
+    selection: Selection,
+) -> None:
+    """Put the parts of an hour into the buckets that they belong to."""
+    begin_ms, end_ms = buckets.window
+    hour_end_ms = hour_ms + HOUR_MS
+    if begin_ms <= hour_ms and hour_end_ms <= min(end_ms, buckets.edges[buckets.at(hour_ms) + 1]):
+        add_block(tallies[buckets.at(hour_ms)], block, selection, part=(0, block.size))
+        return
+    start_ms = max(hour_ms, begin_ms)
+    while start_ms < min(hour_end_ms, end_ms):
+        number = buckets.at(start_ms)
+        part_end_ms = min(buckets.edges[number + 1], hour_end_ms, end_ms)
+        part = block.slice_of(start_ms - hour_ms, part_end_ms - hour_ms)
+        add_block(tallies[number], block, selection, part=part)
+        start_ms = part_end_ms
+
+
+def _blocks(
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    window: Span,
+    selections: Mapping[CheckType, Selection],
+) -> Iterator[tuple[str, int, Block]]:
+    """The hours of a window: as they were packed, and anew where results came since."""
+    hours = (_hour_of(window[0]), window[1])
+    for some in _in_groups(list(kinds)):
+        dirty = store.list_dirty(connection, some, hours=HOUR, window=hours)
+        stale = frozenset(dirty)
+        are_whole = any(_needs_whole(selections[kinds[check_id]]) for check_id in some)
+        for check_id, hour_ms, head, rest in store.list_blocks(
+            connection, some, window=hours, are_whole=are_whole
+        ):
+            if (check_id, hour_ms) not in stale:
+                yield check_id, hour_ms, unpack(head, rest)
+        yield from _fresh_blocks(connection, kinds, dirty, with_bodies=are_whole)
+
+
+def _needs_whole(selection: Selection) -> bool:
+    """Whether it counts what only the agent's own result tells."""
+    if selection.dimensions is not None or selection.group_by is not None:
+        return True
+    return any(measure.name != RESPONSE_TIME for measure in selection.measures)
+
+
+def _fresh_blocks(
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    dirty: Iterable[Mark],
+    *,
+    with_bodies: bool,
+) -> Iterator[tuple[str, int, Block]]:
+    """Blocks of the results as they are now, hour by hour."""
+    for hour_ms, marks in groupby(sorted(dirty, key=itemgetter(1)), key=itemgetter(1)):
+        ids = [mark.check_id for mark in marks]
+        window = (hour_ms, hour_ms + HOUR_MS)
+        own_kinds = {check_id: kinds[check_id] for check_id in ids}
+        finals = read_finals(connection, own_kinds, window=window, with_bodies=with_bodies)
+        for check_id, own in groupby(finals, key=attrgetter("check_id")):
+            analytics = _known_analytics(kinds[check_id])
+            yield check_id, hour_ms, build(own, analytics, hour_ms=hour_ms)
+
+
+def _known_analytics(kind: CheckType) -> Analytics:
+    return analytics_of(kind) or _NOTHING
+
+
+_NOTHING: Final = Analytics(path="", has_response_time=False)
+
+
+def tally_roughly(
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    buckets: Buckets,
+    selections: Mapping[CheckType, Selection],
+) -> dict[str, list[Tallies[Histogram]]]:
+    """What roll-ups of checks (by id) come to, by check and bucket; each hour as a whole."""
+    found: dict[str, list[Tallies[Histogram]]] = {
+        check_id: [{} for _ in range(buckets.count)] for check_id in kinds
+    }
+    window = (_hour_of(buckets.window[0]), buckets.window[1])
+    for check_id, start_ms, body in _rollups(connection, kinds, window, buckets):
+        tallies = found[check_id][buckets.at(max(start_ms, buckets.edges[0]))]
+        add_rollup(tallies, unpack_rollup(body), selections[kinds[check_id]])
+    for some in _in_groups(list(kinds)):
+        dirty = store.list_dirty(connection, some, hours=HOUR, window=window)
+        kept = [mark for mark in dirty if not store.is_bare(connection, mark)]
+        for check_id, start_ms, block in _fresh_blocks(connection, kinds, kept, with_bodies=True):
+            rolled = roll_up(block, _known_analytics(kinds[check_id]).stored)
+            tallies = found[check_id][buckets.at(max(start_ms, buckets.edges[0]))]
+            add_rollup(tallies, rolled, selections[kinds[check_id]])
+    return found
+
+
+def _rollups(
+    connection: Connection, kinds: Mapping[str, CheckType], window: Span, buckets: Buckets
+) -> Iterator[tuple[str, int, bytes]]:
+    """The roll-ups of a window: of each day that lies in one bucket, else of hours."""
+    whole = _whole_days(window)
+    split = _split_days(buckets)
+    for some in _in_groups(list(kinds)):
+        stale = {
+            mark
+            for mark in store.list_dirty(connection, some, hours=HOUR, window=window)
+            if not store.is_bare(connection, mark)
+        }
+        # Each other day of which an hour is rolled up is rolled up itself, or marked.
+        by_hour = {(one.check_id, _day_of(one.start_ms)) for one in stale}
+        by_hour |= set(store.list_dirty(connection, some, hours=DAY, window=whole))
+        for check_id, day_ms, body in store.list_rollups(connection, some, hours=DAY, window=whole):
+            if day_ms not in split and (check_id, day_ms) not in by_hour:
+                yield check_id, day_ms, body
+        days = split | {day_ms for _, day_ms in by_hour}
+        for part in _rest(window, whole, days):
+            for check_id, start_ms, body in store.list_rollups(
+                connection, some, hours=HOUR, window=part
+            ):
+                day_ms = _day_of(start_ms)
+                is_of_day = whole[0] <= day_ms < whole[1] and day_ms not in split
+                if (check_id, start_ms) in stale:
+                    continue
+                if not is_of_day or (check_id, day_ms) in by_hour:
+                    yield check_id, start_ms, body
+
+
+def _day_of(time_ms: int) -> int:
+    return time_ms - time_ms % DAY_MS
+
+
+def _whole_days(window: Span) -> Span:
+    """Where the days begin that lie in a window as a whole; empty where none does."""
+    first_ms = -(-window[0] // DAY_MS) * DAY_MS
+    return first_ms, max(first_ms, _day_of(window[1]))
+
+
+def _split_days(buckets: Buckets) -> set[int]:
+    """The days of which not all is in one bucket."""
+    return {_day_of(edge) for edge in buckets.edges if edge % DAY_MS}
+
+
+def _rest(window: Span, whole: Span, days: Iterable[int]) -> Iterator[Span]:
+    """The parts of a window that are not told by days: its ends, and these days."""
+    if whole[0] == whole[1]:
+        yield window
+        return
+    yield window[0], whole[0]
+    end_ms = begin_ms = whole[0]
+    for day_ms in sorted(day_ms for day_ms in days if whole[0] <= day_ms < whole[1]):
+        if day_ms != end_ms:
+            yield begin_ms, end_ms
+            begin_ms = day_ms
+        end_ms = day_ms + DAY_MS
+    if end_ms != whole[1]:
+        yield begin_ms, end_ms
+        begin_ms = whole[1]
+    yield begin_ms, window[1]
+
+
+def _in_groups(check_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (check_ids[start : start + _GROUP] for start in range(0, len(check_ids), _GROUP))

@@ -1,0 +1,20 @@
+"""The statement that marks hours, on SQLite, by the driver: it runs with each submission."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import Connection
+
+from service.analytics.windows import HOUR_MS
+from service.db.sqlite_group import driver
+
+_MARK: Final = """
+INSERT INTO rollup_dirty (check_id, hours, start_ms, due_ms) VALUES (?, 1, ?, ?)
+ON CONFLICT DO NOTHING
+"""
+
+
+def mark(connection: Connection, hours: Iterable[tuple[str, int]]) -> None:
+    """Have these hours of these checks rolled up."""
+    rows = ((check_id, hour_ms, hour_ms + HOUR_MS) for check_id, hour_ms in hours)
+    driver(connection).executemany(_MARK, rows)

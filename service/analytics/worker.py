@@ -1,0 +1,134 @@
+"""Rolling up: each hour with new results is read once it is over, and computed as a whole.
+
+To compute an hour again gives the same, so a crash or a late result does no harm: what is marked
+is computed until it is stored, and a result that comes meanwhile keeps the mark.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from contract.checks import CheckType
+from service.analytics import store
+from service.analytics.hours import build, pack
+from service.analytics.measures import Analytics
+from service.analytics.store import DAY, HOUR, Mark
+from service.analytics.tallies import merge_rollups, pack_rollup, roll_up, unpack_rollup
+from service.analytics.windows import DAY_MS, HOUR_MS
+from service.checks import actions as checks
+from service.checks.types.registry import TYPES
+from service.clock import Clock
+from service.db.engine import Database
+from service.heartbeats import actions as heartbeats
+from service.results import actions as results
+from service.results.model import Finished, RunStatus
+
+GROUP: Final = 20
+"""How many hours or days are computed in one go."""
+_PATIENCE_MS: Final = 120_000
+"""How long after an hour it is rolled up: results of its last runs are on their way."""
+
+
+class _Computed(NamedTuple):
+    """An hour or a day as it is to be stored."""
+
+    mark: Mark
+    results: int
+    """How many results it was computed from."""
+    block: tuple[bytes, bytes] | None = None
+    """None: there is nothing to keep."""
+    rolled: bytes = b""
+
+
+class RollUpWorker:
+    """Computes what is marked."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def act(self, database: Database) -> int:
+        """Roll up some hours, or some days where no hour is due; how many."""
+        hours = await database.read(self._compute_hours)
+        if hours:
+            await database.write(partial(_store_hours, computed=hours))
+            return len(hours)
+        return await database.write(self._roll_up_days)
+
+    def _compute_hours(self, connection: Connection) -> list[_Computed]:
+        by_ms = self._clock.now_ms(connection) - _PATIENCE_MS
+        due = store.list_due(connection, hours=HOUR, by_ms=by_ms, most=GROUP)
+        types = checks.find_types(connection, {mark.check_id for mark in due})
+        return [_compute(connection, mark, types.get(mark.check_id)) for mark in due]
+
+    def _roll_up_days(self, connection: Connection) -> int:
+        by_ms = self._clock.now_ms(connection) - _PATIENCE_MS
+        due = store.list_due(connection, hours=DAY, by_ms=by_ms, most=GROUP)
+        for mark in due:
+            _roll_up_day(connection, mark)
+        return len(due)
+
+
+def read_finals(
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    *,
+    window: tuple[int, int],
+    with_bodies: bool,
+) -> Iterator[Finished]:
+    """Results of checks (by id) that count, by check and time.
+
+    A failure of a heartbeat that a late ping has disproved is none.
+    """
+    disproved: set[str] = set()
+    for check_id, kind in kinds.items():
+        analytics = analytics_of(kind)
+        if analytics is not None and analytics.has_ping_states:
+            disproved |= heartbeats.list_corrected(connection, check_id, window=window)
+    for final in results.list_finals(
+        connection, list(kinds), window=window, with_bodies=with_bodies
+    ):
+        is_wrong = bool(disproved) and final.id in disproved
+        yield final._replace(status=RunStatus.PASSED) if is_wrong else final
+
+
+def analytics_of(kind: CheckType) -> Analytics | None:
+    """What is measured of a type. None: nothing is."""
+    return TYPES[kind].analytics
+
+
+def _compute(connection: Connection, mark: Mark, kind: CheckType | None) -> _Computed:
+    analytics = analytics_of(kind) if kind is not None else None
+    if kind is None or analytics is None or store.is_bare(connection, mark):
+        # Of an hour whose results are gone, a late one must not replace the roll-up of all.
+        return _Computed(mark, 0)
+    window = (mark.start_ms, mark.start_ms + HOUR_MS)
+    finals = read_finals(connection, {mark.check_id: kind}, window=window, with_bodies=True)
+    block = build(finals, analytics, hour_ms=mark.start_ms)
+    rolled = roll_up(block, analytics.stored)
+    return _Computed(mark, block.size, pack(block), pack_rollup(rolled))
+
+
+def _store_hours(connection: Connection, *, computed: Iterable[_Computed]) -> None:
+    for one in computed:
+        mark = one.mark
+        if one.block is not None:
+            window = (mark.start_ms, mark.start_ms + HOUR_MS)
+            if results.count_finals(connection, mark.check_id, window=window) != one.results:
+                continue  # one came in between; the mark stays
+            store.put_block(connection, mark, one.block)
+            store.put_rollup(connection, mark, one.rolled, hours=HOUR)
+            day_ms = mark.start_ms - mark.start_ms % DAY_MS
+            day = Mark(mark.check_id, day_ms)
+            store.add_mark(connection, day, hours=DAY, due_ms=day_ms + DAY_MS)
+        store.remove_mark(connection, mark, hours=HOUR)
+
+
+def _roll_up_day(connection: Connection, mark: Mark) -> None:
+    window = (mark.start_ms, mark.start_ms + DAY_MS)
+    hours = store.list_rollups(connection, [mark.check_id], hours=HOUR, window=window)
+    rolled = merge_rollups(unpack_rollup(body) for _, _, body in hours)
+    if rolled:
+        store.put_rollup(connection, mark, pack_rollup(rolled), hours=DAY)
+    store.remove_mark(connection, mark, hours=DAY)

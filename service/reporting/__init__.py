@@ -1,0 +1,1 @@
+"""Reports: numbers of all checks of an account over a window."""

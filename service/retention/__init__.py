@@ -1,0 +1,1 @@
+"""How long results, their files and their roll-ups are kept."""

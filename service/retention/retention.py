@@ -1,0 +1,105 @@
+"""Removing what has been kept long enough, in small transactions.
+
+A result goes once its hour is rolled up, and never before. What deleted checks left goes too.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import structlog
+from sqlalchemy import Connection
+
+from service.analytics import actions as analytics
+from service.analytics.windows import HOUR_MS
+from service.clock import Clock
+from service.db.engine import Database
+from service.results import actions as results
+from service.retention import run_files
+from service.retention.model import Kept, limit_ms
+
+log = structlog.get_logger()
+
+GROUP: Final = 200
+"""How many results one transaction removes."""
+
+
+class Retention:
+    """Removes what is too old."""
+
+    def __init__(self, clock: Clock, kept: Kept, artifacts: Path) -> None:
+        self._clock = clock
+        self._kept = kept
+        self._artifacts = artifacts
+
+    async def sweep(self, database: Database) -> int:
+        """Go through everything once; how much went."""
+        now_ms = await database.read(self._clock.now_ms)
+        gone = {
+            "results": await self._sweep_results(database, now_ms),
+            "late_results": await self._sweep_late(database, now_ms),
+            "rollups": await self._sweep_rollups(database, now_ms),
+            "runs_with_files": await self._sweep_files(now_ms),
+        }
+        if any(gone.values()):
+            log.info("retention.swept", **gone)
+        return sum(gone.values())
+
+    async def _sweep_results(self, database: Database, now_ms: int) -> int:
+        limit = limit_ms(self._kept.results, now_ms=now_ms)
+        if limit is None:
+            return 0
+        # Whole hours: a roll-up is of all results of its hour.
+        before_ms = limit - limit % HOUR_MS
+        gone, after_id = 0, ""
+        while check_id := await database.read(
+            partial(results.next_check_before, after_id=after_id, before_ms=before_ms)
+        ):
+            remove = partial(_remove_results, check_id=check_id, before_ms=before_ms)
+            gone += await _repeat(database, remove)
+            after_id = check_id
+        return gone
+
+    async def _sweep_late(self, database: Database, now_ms: int) -> int:
+        before_ms = limit_ms(self._kept.late_results, now_ms=now_ms)
+        if before_ms is None:
+            return 0
+        return await _repeat(
+            database, partial(results.remove_late, before_ms=before_ms, most=GROUP)
+        )
+
+    async def _sweep_rollups(self, database: Database, now_ms: int) -> int:
+        before_ms = limit_ms(self._kept.rollups, now_ms=now_ms)
+        gone, after_id = 0, ""
+        while check_id := await database.read(
+            partial(analytics.next_check_before, after_id=after_id, before_ms=before_ms)
+        ):
+            remove = partial(analytics.remove_rollups, check_id=check_id, before_ms=before_ms)
+            while some := await database.write(remove):
+                gone += some
+            after_id = check_id
+        return gone
+
+    async def _sweep_files(self, now_ms: int) -> int:
+        before_ms = limit_ms(self._kept.files, now_ms=now_ms)
+        if before_ms is None:
+            return 0
+        return await asyncio.to_thread(run_files.remove_old, self._artifacts, before_ms=before_ms)
+
+
+async def _repeat(database: Database, remove: Callable[[Connection], int]) -> int:
+    """Remove one group after the other, until there is less than a group."""
+    gone = 0
+    while some := await database.write(remove):
+        gone += some
+        if some < GROUP:
+            break
+    return gone
+
+
+def _remove_results(connection: Connection, *, check_id: str, before_ms: int) -> int:
+    analytics.note_removal(connection, before_ms=before_ms)
+    allowed_ms = analytics.allow_removal(connection, check_id, before_ms=before_ms)
+    return results.remove_before(connection, check_id, before_ms=allowed_ms, most=GROUP)

@@ -1,0 +1,173 @@
+"""What is kept long enough goes, and never an hour that is not rolled up."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Table, func, insert, select
+
+from service.db.tables.analytics import hour_block, rollup, rollup_dirty
+from service.db.tables.runs import late_result, result, result_detail, run_final
+from service.results.assets import RunFile
+from service.results.model import ResultType
+from service.retention.model import Kept
+from service.retention.retention import GROUP, Retention
+from tests.builders.made_checks import made
+from tests.builders.runs import BEGIN_MS, FAILED_FAST, query, roll_up_all, run_each_minute
+from tests.builders.stored_results import store
+from tests.fakes.clock import FakeClock
+from tests.servers.public_api import PublicApi
+
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+FOREVER = Kept(results=0, rollups=0, files=0, late_results=0)
+
+
+async def counts(api: PublicApi, *tables: Table) -> list[int]:
+    def read(connection: Connection) -> list[int]:
+        queries = (select(func.count()).select_from(one) for one in tables)
+        return [connection.execute(one).scalar_one() for one in queries]
+
+    return await api.database.read(read)
+
+
+async def sums(api: PublicApi, check: dict[str, Any], *, hours: int) -> list[float]:
+    """The response times of each hour, added up from roll-ups."""
+    asked = query(hours=hours, interval=60, metrics="responseTime_sum")
+    body = (await api.alice.get(f"/v1/analytics/url-monitors/{check['id']}?{asked}")).body
+    assert body["source"] == "rollups"
+    return [row["responseTime_sum"] for row in body["series"][0]["data"]]
+
+
+async def sweep(api: PublicApi, now_ms: int, **kept: int) -> int:
+    clock = FakeClock(now_ms)
+    retention = Retention(clock, Kept(**kept), api.backend.artifacts)
+    return await retention.sweep(api.database)
+
+
+async def test_old_results_go_with_their_details_once_their_hours_are_rolled_up(
+    api: PublicApi,
+) -> None:
+    check = await made(api.alice)
+    minutes = 60 + GROUP  # more than one transaction removes
+    await run_each_minute(api, check, [10.0] * minutes)
+    tried = {"result_type": ResultType.ATTEMPT, "started_ms": BEGIN_MS}
+    await store(api, check, FAILED_FAST, **tried)
+    await store(api, check, None, started_ms=BEGIN_MS + 1)
+    now_ms = BEGIN_MS + 30 * DAY_MS + 4 * HOUR_MS + 59 * 60_000
+    tables = (result, run_final, result_detail)
+    all_there = [minutes + 2, minutes + 1, 1]
+    assert await sweep(api, now_ms) == 0
+    assert await counts(api, *tables) == all_there
+    await roll_up_all(api)
+    assert await sweep(api, now_ms) == 242
+    assert await counts(api, *tables, hour_block) == [20, 20, 0, 1]
+    path = f"/v1/analytics/url-monitors/{check['id']}?metrics=responseTime_sum,availability"
+    series = (
+        await api.alice.get(f"{path}&from={BEGIN_MS / 1000}&to={BEGIN_MS / 1000 + 18000}")
+    ).body
+    assert series["source"] == "rollups"
+    sums = [row["responseTime_sum"] for row in series["series"][0]["data"]]
+    assert sums == [600.0, 600.0, 600.0, 600.0, 200.0]
+
+
+async def test_no_hour_goes_that_has_changed_since_it_was_rolled_up(api: PublicApi) -> None:
+    check, other = await made(api.alice), await made(api.alice)
+    for one in (check, other):
+        await run_each_minute(api, one, [10.0] * 180)
+    await roll_up_all(api)
+    await store(api, check, FAILED_FAST, started_ms=BEGIN_MS + HOUR_MS + 5)
+    now_ms = BEGIN_MS + 40 * DAY_MS
+    assert await sweep(api, now_ms) == 60 + 180
+    await roll_up_all(api)
+    assert await sweep(api, now_ms) == 121
+    assert await counts(api, result, hour_block, rollup_dirty) == [0, 0, 0]
+    assert await counts(api, rollup) == [8]
+
+
+async def test_a_result_that_comes_after_its_hour_has_gone_replaces_no_roll_up(
+    api: PublicApi,
+) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 60)
+    await roll_up_all(api)
+    now_ms = BEGIN_MS + 40 * DAY_MS
+    await sweep(api, now_ms)
+    await store(api, check, FAILED_FAST, started_ms=BEGIN_MS + 5)
+    await roll_up_all(api)
+    await sweep(api, now_ms)
+    path = f"/v1/analytics/url-monitors/{check['id']}?metrics=responseTime_sum"
+    series = (
+        await api.alice.get(f"{path}&from={BEGIN_MS / 1000}&to={BEGIN_MS / 1000 + 3600}")
+    ).body
+    assert series["series"][0]["data"][0]["responseTime_sum"] == 600.0
+    assert await counts(api, result, rollup_dirty) == [0, 0]
+
+
+async def test_roll_ups_go_in_their_own_time(api: PublicApi) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 60)
+    await run_each_minute(api, check, [10.0] * 60, from_ms=BEGIN_MS + 50 * DAY_MS)
+    await roll_up_all(api)
+    assert await counts(api, rollup) == [4]
+    now_ms = BEGIN_MS + 101 * DAY_MS
+    assert await sweep(api, now_ms, results=0, rollups=0) == 0
+    assert await sweep(api, now_ms, results=0, rollups=100) == 2
+    assert await counts(api, rollup) == [2]
+
+
+async def test_what_a_deleted_check_left_goes(api: PublicApi) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 60)
+    await roll_up_all(api)
+    await run_each_minute(api, check, [10.0], from_ms=BEGIN_MS + HOUR_MS)
+    assert (await api.alice.delete(f"/v1/checks/{check['id']}")).status == 204
+    now_ms = BEGIN_MS + 20 * DAY_MS
+    await sweep(api, now_ms)
+    assert await counts(api, rollup, rollup_dirty, result) == [0, 0, 61]
+    await sweep(api, now_ms + 11 * DAY_MS)
+    assert await counts(api, result, run_final, hour_block) == [0, 0, 0]
+
+
+async def test_late_results_go_after_a_week(api: PublicApi) -> None:
+    def late(run_id: int, received_ms: int) -> dict[str, Any]:
+        names = {"check_id": "c", "agent_id": "a", "body": b"{}", "fence": 1}
+        return {**names, "run_id": run_id, "received_ms": received_ms}
+
+    rows = [late(number, BEGIN_MS) for number in range(GROUP + 1)]
+    rows.append(late(9_999, BEGIN_MS + DAY_MS))
+    await api.database.write(lambda c: c.execute(insert(late_result), rows))
+    now_ms = BEGIN_MS + 7 * DAY_MS + 1
+    assert await sweep(api, now_ms, late_results=0) == 0
+    assert await sweep(api, now_ms) == GROUP + 1
+    assert await counts(api, late_result) == [1]
+
+
+def a_file(folder: Path, run_id: int, *, age_days: float, now_ms: int) -> Path:
+    place = RunFile(location_id="somewhere", run_id=run_id, fence=1, name="trace.zip")
+    path = place.path(folder)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"trace")
+    at_s = now_ms / 1000 - age_days * 86_400
+    os.utime(path.parents[1], (at_s, at_s))
+    return path
+
+
+@pytest.mark.parametrize(("days", "gone"), [(30, 1), (5, 2), (0, 0)])
+async def test_files_of_runs_go_by_their_age(api: PublicApi, days: int, gone: int) -> None:
+    now_ms = BEGIN_MS + 90 * DAY_MS
+    folder = api.backend.artifacts
+    ages = (31, 29, 1)
+    files = [a_file(folder, number, age_days=age, now_ms=now_ms) for number, age in enumerate(ages)]
+    (folder / "stray").write_bytes(b"no folder of a location")
+    assert await sweep(api, now_ms, files=days) == gone
+    assert [path.exists() for path in files] == [age < (days or 99) for age in ages]
+
+
+async def test_for_ever_is_for_ever(api: PublicApi) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 3)
+    await roll_up_all(api)
+    retention = Retention(FakeClock(BEGIN_MS * 2), FOREVER, api.backend.artifacts)
+    assert await retention.sweep(api.database) == 0
+    assert await counts(api, result) == [3]
