@@ -21,16 +21,17 @@ def main(arguments: Sequence[str] = ()) -> int:
     return serve_until_stopped()
 
 
-_OPTIONAL: Final = "rich"
-"""structlog takes it for tracebacks in colour, only if it can be imported; the service writes plain
-ones."""
+_OPTIONAL: Final = ("rich", "aiodns")
+"""structlog takes rich for tracebacks in colour, aiohttp takes aiodns for names, both only if they
+can be imported; the service writes plain ones, and asks the system for names."""
 
 
 @contextmanager
 def loading() -> Iterator[None]:
     """For imports. What they make stays: to look through it for garbage is a third of a start."""
     # None makes the import fail as if the library were not installed.
-    sys.modules.setdefault(_OPTIONAL, None)  # type: ignore[arg-type]
+    for name in _OPTIONAL:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
     gc.disable()
     try:
         yield
