@@ -257,6 +257,7 @@ class DemoShop:
 
     def __init__(self) -> None:
         self._flaky_requests = 0
+        self._is_open = True
 
     def application(self) -> web.Application:
         """The shop's routes."""
@@ -270,11 +271,24 @@ class DemoShop:
                 web.get("/broken", self._broken),
                 web.get("/api/stock", self._stock),
                 web.post("/api/orders", self._order),
+                web.post("/close", self._close),
+                web.post("/open", self._open),
             ]
         )
         return app
 
+    async def _close(self, _request: web.Request) -> web.Response:
+        """From now on the front page fails, so that somebody can watch what an alert does."""
+        self._is_open = False
+        return web.Response(text="Closed.")
+
+    async def _open(self, _request: web.Request) -> web.Response:
+        self._is_open = True
+        return web.Response(text="Open.")
+
     async def _front(self, _request: web.Request) -> web.Response:
+        if not self._is_open:
+            return web.Response(status=503, text="Closed.")
         return web.Response(
             text="<!doctype html><title>Corner shop</title><h1>Open</h1>", content_type="text/html"
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from agent.settings import SECRET_PREFIX
@@ -28,6 +29,8 @@ _INHERITED: Final = (
     *("PICKET_RUNTIMES", "CHROMIUM_PATH"),
 )
 """The variables that children inherit; no proxy, key or database of the user is among them."""
+_ALERTS: Final = ("SMTP_URL", "SMTP_FROM", "ALERT_EGRESS_ALLOW")
+"""The settings of the service that say how its alerts leave."""
 _TAIL_BYTES: Final = 64 * 1024
 
 
@@ -245,7 +248,9 @@ class _Starting:
         wanted = [self.port] if self.port else [*last, USUAL_PORT]
         while True:
             ports = Ports.free(wanted=wanted, ping=self.last.ping_port)
-            service = await self._child(service_program(self.folder, port=ports.service))
+            alerts = alert_settings(os.environ)
+            program = service_program(self.folder, port=ports.service, alerts=alerts)
+            service = await self._child(program)
             opening = PublicApi(ports.service_url, self.folder.api_key())
             api = await self.stack.enter_async_context(opening)
             try:
@@ -270,12 +275,18 @@ class _Starting:
         return child
 
 
-def service_program(folder: DataDir, *, port: int) -> Program:
-    """The service on loopback, with the folder's keys as its first ones."""
+def service_program(
+    folder: DataDir, *, port: int, alerts: Mapping[str, str] = MappingProxyType({})
+) -> Program:
+    """The service on loopback, with the folder's keys as its first ones.
+
+    `alerts`: its settings that say how alerts leave.
+    """
     return Program(
         module="service",
         log=folder.logs / "service.log",
         settings={
+            **alerts,
             "SERVICE_HOST": HOST,
             "SERVICE_PORT": str(port),
             "SERVICE_DATA_DIR": str(folder.service),
@@ -285,6 +296,11 @@ def service_program(folder: DataDir, *, port: int) -> Program:
             "FIRST_LOCATION_KEY_FILE": str(folder.location_key_file),
         },
     )
+
+
+def alert_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """What the service may use of our environment."""
+    return {name: environ[name] for name in _ALERTS if name in environ}
 
 
 def location_secrets(environ: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,12 @@ from pathlib import Path
 
 from picket.up.addresses import Ports
 from picket.up.data_dir import DataDir
-from picket.up.processes import agent_program, location_secrets, service_program
+from picket.up.processes import (
+    agent_program,
+    alert_settings,
+    location_secrets,
+    service_program,
+)
 
 ENVIRON = {
     "SERVICE_SECRET_TOKEN": "typed-by-scripts",
@@ -38,3 +43,10 @@ def test_secrets_of_the_location_reach_the_agent_and_nothing_else_does() -> None
     shared = ENVIRON.items() & agent.settings.items()
     assert {name for name, _ in shared} == {"SERVICE_SECRET_TOKEN", "SERVICE_SECRET_DB_FILE"}
     assert not ENVIRON.items() & service_program(FOLDER, port=1).settings.items()
+
+
+def test_the_way_out_of_alerts_reaches_the_service() -> None:
+    mail = {"SMTP_URL": "smtp://127.0.0.1:2525", "SMTP_FROM": "picket@shop.example"}
+    program = service_program(FOLDER, port=1, alerts=alert_settings({**ENVIRON, **mail}))
+    assert mail.items() <= program.settings.items()
+    assert not ENVIRON.items() & program.settings.items()
