@@ -59,8 +59,8 @@ class LocationWatch:
             )
             if out != (one.id in known):
                 changed += 1
-                since_ms = known.get(one.id, now_ms)
-                _store_change(connection, one, out=out, since_ms=since_ms, now_ms=now_ms)
+                began_ms = known.get(one.id, now_ms)
+                _store_change(connection, one, out=out, since_ms=began_ms, now_ms=now_ms)
         return changed
 
 

@@ -11,6 +11,7 @@ from service.db.tables.runs import job
 from service.jobs.settle import Release, expire_jobs, release, release_held_by
 from service.locations.health import LocationWatch
 from service.locations.rules import KEPT_MS
+from service.locations.store import begin_outage
 from service.scheduling.actions import plan
 from service.scheduling.tick import tick
 from tests.builders.world import World
@@ -131,6 +132,24 @@ async def test_after_its_start_the_service_gives_agents_time_to_come_back(world:
     again = LocationWatch(world.clock, SteadyWatch())
     await world.database.write(again.look)
     assert await is_out(world)
+
+
+async def test_the_return_of_one_location_says_nothing_of_another(world: World) -> None:
+    attic = await world.location("attic")
+    at_both = (world.location_id, attic)
+    for location in at_both:
+        await planned(world, locations=(location,))
+        await world.agent_seen(location=location, agent_id=location)
+    world.time.pass_s(TEN_MINUTES_S * 2)
+    began_ms = world.time.now
+    for gone, other in (at_both, at_both[::-1]):
+        await world.database.write(lambda c: c.execute(delete(location_outage)))
+        await world.database.write(lambda c, one=gone: begin_outage(c, one, now_ms=began_ms))
+        world.time.pass_s(TEN_MINUTES_S)
+        started = LocationWatch(world.clock, SteadyWatch())
+        await world.agent_seen(location=gone, agent_id=gone)
+        assert await world.database.write(started.look) == 1
+        assert not await is_out(world), other
 
 
 async def test_a_clock_that_jumps_makes_no_location_unavailable(world: World) -> None:
