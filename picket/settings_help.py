@@ -84,6 +84,10 @@ SERVICE_ROWS: Final = (
         "Requests for lists of results per API key; 0: no limit. Default: 60.",
     ),
     (
+        "ANALYTICS_REQUESTS_PER_MINUTE",
+        "Requests for series, summaries and reports per API key; 0: no limit. Default: 30.",
+    ),
+    (
         "LOCATION_REQUESTS_PER_MINUTE",
         "Requests of all agents per location key; 0: no limit. Default: 120000.",
     ),
@@ -105,6 +109,16 @@ SERVICE_ROWS: Final = (
             "Who mails come from, as in Picket <status@example.com>. Default: the user in "
             "SMTP_URL, if that is an address."
         ),
+    ),
+    ("RESULTS_KEPT_DAYS", "How long results are kept; 0: for ever. Default: 30."),
+    (
+        "ROLLUPS_KEPT_DAYS",
+        "How long hourly and daily roll-ups are kept; 0: for ever. Default: 761, 25 months.",
+    ),
+    ("FILES_KEPT_DAYS", "How long files of results are kept; 0: for ever. Default: 30."),
+    (
+        "LATE_RESULTS_KEPT_DAYS",
+        "How long results that came too late are kept; 0: for ever. Default: 7.",
     ),
     (
         "FIRST_API_KEY",
