@@ -120,6 +120,7 @@ SERVICE_ROWS: Final = (
         "LATE_RESULTS_KEPT_DAYS",
         "How long results that came too late are kept; 0: for ever. Default: 7.",
     ),
+    ("ALERTS_KEPT_DAYS", "How long alerts are kept; 0: for ever. Default: 396, 13 months."),
     (
         "FIRST_API_KEY",
         (

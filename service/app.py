@@ -261,6 +261,7 @@ def _history(clock: Clock, settings: Settings, artifacts: Path) -> tuple[Periodi
         rollups=settings.rollups_kept_days,
         files=settings.files_kept_days,
         late_results=settings.late_results_kept_days,
+        alerts=settings.alerts_kept_days,
     )
     retention = Retention(clock, kept, artifacts)
     return (

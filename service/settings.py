@@ -116,6 +116,8 @@ class Settings:
     """FILES_KEPT_DAYS: how long files of results are kept; 0: for ever."""
     late_results_kept_days: int = 7
     """LATE_RESULTS_KEPT_DAYS: how long results that came too late are kept; 0: for ever."""
+    alerts_kept_days: int = 396
+    """ALERTS_KEPT_DAYS: how long alerts are kept, 13 months; 0: for ever."""
     first_api_key: str | None = field(default=None, repr=False)
     """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
     first_location_key: str | None = field(default=None, repr=False)
@@ -212,6 +214,7 @@ def _known(reading: _Reading) -> Settings:
         rollups_kept_days=reading.value("ROLLUPS_KEPT_DAYS", _days, default=761),
         files_kept_days=reading.value("FILES_KEPT_DAYS", _days, default=30),
         late_results_kept_days=reading.value("LATE_RESULTS_KEPT_DAYS", _days, default=7),
+        alerts_kept_days=reading.value("ALERTS_KEPT_DAYS", _days, default=396),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),

@@ -114,3 +114,8 @@ def report_location(
     )
     store.add_location_alert(connection, alert)
     alert_channels.enqueue_location(connection, alert, now_ms=now_ms)
+
+
+def remove_before(connection: Connection, *, before_ms: int, most: int) -> int:
+    """Remove the oldest alerts that were made before; how many went."""
+    return store.remove_before(connection, before_ms=before_ms, most=most)

@@ -178,3 +178,30 @@ def list_location_alerts(
         LocationAlert(**{**row._mapping, "check_names": tuple(row.check_names)})  # noqa: SLF001 - SQLAlchemy's documented face of a row
         for row in rows
     )
+
+
+_OLDEST: Final = (
+    select(check_alert.c.serial, check_alert.c.created_ms)
+    .order_by(check_alert.c.serial)
+    .limit(bindparam("most"))
+)
+_OLDEST_OF_LOCATIONS: Final = (
+    select(location_alert.c.id, location_alert.c.created_ms)
+    .order_by(location_alert.c.id)
+    .limit(bindparam("most"))
+)
+_REMOVE: Final = delete(check_alert).where(check_alert.c.serial == bindparam("gone"))
+_REMOVE_OF_LOCATION: Final = delete(location_alert).where(location_alert.c.id == bindparam("gone"))
+
+
+def remove_before(connection: Connection, *, before_ms: int, most: int) -> int:
+    """Remove the oldest alerts, of checks and locations, that were made before; how many went."""
+    gone = 0
+    for oldest, remove in ((_OLDEST, _REMOVE), (_OLDEST_OF_LOCATIONS, _REMOVE_OF_LOCATION)):
+        # Both are numbered in the order in which they are made.
+        found = connection.execute(oldest, {"most": most - gone}).all()
+        old = [{"gone": number} for number, created_ms in found if created_ms < before_ms]
+        if old:
+            connection.execute(remove, old)
+        gone += len(old)
+    return gone

@@ -1,1 +1,1 @@
-"""How long results, their files and their roll-ups are kept."""
+"""How long results, their files, their roll-ups and alerts are kept."""

@@ -15,6 +15,8 @@ class Kept:
     """25 months."""
     files: int = 30
     late_results: int = 7
+    alerts: int = 396
+    """13 months."""
 
 
 def limit_ms(days: int, *, now_ms: int) -> int | None:

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection
 
+from service.alerting import actions as alerting
 from service.analytics import actions as analytics
 from service.analytics.windows import HOUR_MS
 from service.clock import Clock
@@ -40,6 +41,7 @@ class Retention:
         gone = {
             "results": await self._sweep_results(database, now_ms),
             "late_results": await self._sweep_late(database, now_ms),
+            "alerts": await self._sweep_alerts(database, now_ms),
             "rollups": await self._sweep_rollups(database, now_ms),
             "runs_with_files": await self._sweep_files(now_ms),
         }
@@ -68,6 +70,14 @@ class Retention:
             return 0
         return await _repeat(
             database, partial(results.remove_late, before_ms=before_ms, most=GROUP)
+        )
+
+    async def _sweep_alerts(self, database: Database, now_ms: int) -> int:
+        before_ms = limit_ms(self._kept.alerts, now_ms=now_ms)
+        if before_ms is None:
+            return 0
+        return await _repeat(
+            database, partial(alerting.remove_before, before_ms=before_ms, most=GROUP)
         )
 
     async def _sweep_rollups(self, database: Database, now_ms: int) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Table, func, insert, select
 
+from service.db.ids import new_id
+from service.db.tables.alerting import check_alert, location_alert
 from service.db.tables.analytics import hour_block, rollup, rollup_dirty
 from service.db.tables.runs import late_result, result, result_detail, run_final
 from service.results.assets import RunFile
@@ -15,12 +17,12 @@ from service.retention.model import Kept
 from service.retention.retention import GROUP, Retention
 from tests.builders.made_checks import made
 from tests.builders.runs import BEGIN_MS, FAILED_FAST, query, roll_up_all, run_each_minute
-from tests.builders.stored_results import store
+from tests.builders.stored_results import passed, store
 from tests.fakes.clock import FakeClock
 from tests.servers.public_api import PublicApi
 
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
-FOREVER = Kept(results=0, rollups=0, files=0, late_results=0)
+FOREVER = Kept(results=0, rollups=0, files=0, late_results=0, alerts=0)
 
 
 async def counts(api: PublicApi, *tables: Table) -> list[int]:
@@ -141,6 +143,30 @@ async def test_late_results_go_after_a_week(api: PublicApi) -> None:
     assert await sweep(api, now_ms, late_results=0) == 0
     assert await sweep(api, now_ms) == GROUP + 1
     assert await counts(api, late_result) == [1]
+
+
+async def test_alerts_go_after_thirteen_months(api: PublicApi) -> None:
+    check = await made(api.alice)
+    now_ms = await api.database.read(api.backend.clock.now_ms)
+    for number, outcome in enumerate((passed(), FAILED_FAST, passed())):
+        await store(api, check, outcome, started_ms=now_ms - (3 - number) * 60_000)
+    place = {
+        "id": new_id(now_ms),
+        "account_id": api.alice.secrets.account_id,
+        "location": "cellar",
+        "location_name": "Cellar",
+        "is_recovery": False,
+        "since_ms": now_ms,
+        "created_ms": now_ms,
+        "check_count": 0,
+        "check_names": [],
+    }
+    await api.database.write(lambda c: c.execute(insert(location_alert), place))
+    assert await counts(api, check_alert, location_alert) == [2, 1]
+    kept = {"results": 0, "rollups": 0}
+    assert await sweep(api, now_ms + 395 * DAY_MS, **kept) == 0
+    assert await sweep(api, now_ms + 397 * DAY_MS, **kept) == 3
+    assert await counts(api, check_alert, location_alert) == [0, 0]
 
 
 def a_file(folder: Path, run_id: int, *, age_days: float, now_ms: int) -> Path:
