@@ -267,7 +267,7 @@ def _reschedule(
     """Plan the runs of a check that has changed; activating a heartbeat starts its timer over."""
     _watch(connection, before.id, token)
     if token is not None and effect.activated != before.activated:
-        heartbeats.reset_timer(connection, before.id)
+        heartbeats.reset_timer(connection, before.id, now_ms=scope.now_ms)
     scheduling.plan(connection, before.id, now_ms=scope.now_ms)
 
 

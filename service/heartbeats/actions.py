@@ -48,9 +48,12 @@ def watch(connection: Connection, check_id: str, token: str) -> None:
         store.set_token(connection, check_id, token)
 
 
-def reset_timer(connection: Connection, check_id: str) -> None:
-    """Start over, as deactivating and activating does: the next ping is the first."""
-    store.set_timer(connection, check_id, last_ms=None, started_ms=None)
+def reset_timer(connection: Connection, check_id: str, *, now_ms: int) -> None:
+    """Start over, as deactivating and activating does: the next ping is the first.
+
+    A ping that was received before, and is relayed later, is not that one.
+    """
+    store.reset_timer(connection, check_id, now_ms=now_ms)
 
 
 def is_watched(connection: Connection, token: str) -> bool:
@@ -119,6 +122,9 @@ def _take(connection: Connection, ping: ReceivedPing, now_ms: int) -> bool:
     if terms is None or not terms.activated or _is_known(connection, ping):
         return True
     received_ms = now_ms - round(ping.age_s * 1000)
+    if watched.timer_reset_ms is not None and received_ms < watched.timer_reset_ms:
+        _add_event(connection, watched.check_id, PingState.RECEIVED, ping, received_ms=received_ms)
+        return True
     state = _judge(connection, watched, terms.spec, received_ms)
     event_id = _add_event(connection, watched.check_id, state, ping, received_ms=received_ms)
     _move_timer(connection, watched, received_ms)

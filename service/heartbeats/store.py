@@ -9,7 +9,10 @@ from service.db.tables.checks import heartbeat, heartbeat_correction, ping
 from service.heartbeats.model import Event, PingState
 
 _WATCHED: Final = select(
-    heartbeat.c.check_id, heartbeat.c.last_ping_ms, heartbeat.c.timer_started_ms
+    heartbeat.c.check_id,
+    heartbeat.c.last_ping_ms,
+    heartbeat.c.timer_started_ms,
+    heartbeat.c.timer_reset_ms,
 ).where(heartbeat.c.token == bindparam("of_token"))
 _OF_CHECK: Final = select(heartbeat.c.token).where(heartbeat.c.check_id == bindparam("check"))
 _ADD: Final = insert(heartbeat)
@@ -22,6 +25,11 @@ _SET_TIMER: Final = (
     update(heartbeat)
     .where(heartbeat.c.check_id == bindparam("check"))
     .values(last_ping_ms=bindparam("last_ms"), timer_started_ms=bindparam("started_ms"))
+)
+_RESET_TIMER: Final = (
+    update(heartbeat)
+    .where(heartbeat.c.check_id == bindparam("check"))
+    .values(last_ping_ms=None, timer_started_ms=None, timer_reset_ms=bindparam("reset_ms"))
 )
 _NEWEST: Final = (
     select(ping.c.state)
@@ -115,6 +123,8 @@ class Watched(NamedTuple):
     """None: no ping since the timer was reset."""
     timer_started_ms: int | None
     """None: as above."""
+    timer_reset_ms: int | None
+    """None: never."""
 
 
 def find_watched(connection: Connection, token: str) -> Watched | None:
@@ -139,12 +149,15 @@ def set_token(connection: Connection, check_id: str, token: str) -> None:
     connection.execute(_SET_TOKEN, {"check": check_id, "new_token": token})
 
 
-def set_timer(
-    connection: Connection, check_id: str, *, last_ms: int | None, started_ms: int | None
-) -> None:
-    """Move the timer. None, twice: it waits for a first ping."""
+def set_timer(connection: Connection, check_id: str, *, last_ms: int, started_ms: int) -> None:
+    """Move the timer."""
     values = {"check": check_id, "last_ms": last_ms, "started_ms": started_ms}
     connection.execute(_SET_TIMER, values)
+
+
+def reset_timer(connection: Connection, check_id: str, *, now_ms: int) -> None:
+    """Let the timer wait for a first ping."""
+    connection.execute(_RESET_TIMER, {"check": check_id, "reset_ms": now_ms})
 
 
 def find_last_ping_ms(connection: Connection, check_id: str) -> int | None:

@@ -126,6 +126,7 @@ heartbeat: Final = Table(
     Column("token", String, nullable=False, unique=True),
     Column("last_ping_ms", BigInteger),  # None: no ping since the timer was reset
     Column("timer_started_ms", BigInteger),  # first ping since then; None: as above
+    Column("timer_reset_ms", BigInteger),  # pings from before it count no more; None: never reset
 )
 
 ping: Final = Table(

@@ -5,7 +5,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
 from contract.result import Failure, FailureKind, Status
-from service.db.tables.checks import check_, heartbeat, heartbeat_correction, ping
+from service.db.tables.checks import check_, heartbeat, heartbeat_correction, ping, schedule
 from service.heartbeats.actions import (
     ReceivedPing,
     count_corrected,
@@ -39,9 +39,17 @@ async def timer(world: World) -> tuple[int | None, int | None]:
     return row.timer_started_ms, row.last_ping_ms
 
 
+async def reset(world: World, check_id: str) -> None:
+    await world.change(lambda c, now: reset_timer(c, check_id, now_ms=now))
+
+
 async def states(world: World) -> list[str]:
     rows = await world.rows(select(ping.c.state).order_by(ping.c.received_ms, ping.c.id))
     return [row.state for row in rows]
+
+
+async def state_of(world: World, check_id: str) -> TimerState:
+    return await world.change(lambda c, now: judge_now(c, check_id, now_ms=now))
 
 
 async def fail(world: World, check_id: str, claim_id: str) -> None:
@@ -112,8 +120,42 @@ async def test_a_deactivated_check_takes_no_pings(world: World) -> None:
 async def test_resetting_the_timer_waits_for_a_first_ping_again(world: World) -> None:
     check_id = await world.heartbeat("nightly")
     await take(world, a_ping())
-    await world.change(lambda c, _now: reset_timer(c, check_id))
+    await reset(world, check_id)
     assert await timer(world) == (None, None)
+
+
+async def test_a_ping_from_before_a_reset_does_not_start_the_timer(world: World) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    world.time.pass_s(1_000)
+    await reset(world, check_id)
+    world.time.pass_s(10)
+    planned = await world.rows(select(schedule.c.next_run_ms))
+    assert await take(world, a_ping(ping_id="cut-off", age_s=500)) == 1
+    assert await timer(world) == (None, None)
+    assert await state_of(world, check_id) is TimerState.NEVER_PINGED
+    assert await world.rows(select(schedule.c.next_run_ms)) == planned
+    assert await states(world) == ["RECEIVED", "RECEIVED"]
+    await take(world, a_ping(ping_id="since", age_s=5))
+    assert await timer(world) == (world.time.now - 5_000, world.time.now - 5_000)
+
+
+async def test_a_ping_from_before_a_reset_moves_no_timer_and_corrects_nothing(
+    world: World,
+) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    world.time.pass_s(1_000)
+    await fail(world, check_id, "claim-1")
+    world.time.pass_s(10)
+    await reset(world, check_id)
+    world.time.pass_s(10)
+    await take(world, a_ping())
+    before = await timer(world)
+    await take(world, a_ping(ping_id="cut-off", age_s=25))
+    assert await timer(world) == before
+    assert await corrected(world, check_id) == 0
+    assert await states(world) == ["RECEIVED", "RECEIVED", "FAILING", "RECEIVED"]
 
 
 async def test_a_silence_is_marked_once_and_ends_with_the_next_ping(world: World) -> None:
@@ -210,7 +252,8 @@ async def test_a_ping_from_before_the_first_one_is_the_first_then(world: World) 
     check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
     await take(world, a_ping())
     world.time.pass_s(1_000)
-    await world.change(lambda c, _now: reset_timer(c, check_id))
+    await reset(world, check_id)
+    world.time.pass_s(20)
     await take(world, a_ping())
     await take(world, a_ping(ping_id="cut-off", age_s=10))
     assert await states(world) == ["RECEIVED", "RECEIVED", "EARLY"]
@@ -218,16 +261,12 @@ async def test_a_ping_from_before_the_first_one_is_the_first_then(world: World) 
 
 async def test_a_heartbeat_says_how_it_stands(world: World) -> None:
     check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
-
-    async def state() -> TimerState:
-        return await world.change(lambda c, now: judge_now(c, check_id, now_ms=now))
-
-    assert await state() is TimerState.NEVER_PINGED
+    assert await state_of(world, check_id) is TimerState.NEVER_PINGED
     await take(world, a_ping())
-    assert await state() is TimerState.RECEIVED
+    assert await state_of(world, check_id) is TimerState.RECEIVED
     world.time.pass_s(100)
-    assert await state() is TimerState.LATE
+    assert await state_of(world, check_id) is TimerState.LATE
     await fail(world, check_id, "claim-1")
-    assert await state() is TimerState.FAILING
-    await world.change(lambda c, _now: reset_timer(c, check_id))
-    assert await state() is TimerState.NEVER_PINGED
+    assert await state_of(world, check_id) is TimerState.FAILING
+    await reset(world, check_id)
+    assert await state_of(world, check_id) is TimerState.NEVER_PINGED
