@@ -18,7 +18,8 @@ _LIMIT_S: Final = 60.0
 """For one mail, from the connection to the server's last word."""
 _LEAVE_S: Final = 2.0
 _MOST_LETTERS: Final = 300
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+"""Control characters, and all that Python takes for the end of a line: no header may have them."""
 
 
 class Mailer:

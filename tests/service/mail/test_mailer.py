@@ -51,6 +51,15 @@ async def test_no_text_begins_another_header() -> None:
     assert box.recipients == ["ann@example.com"]
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x9f", "\x0b", "\x1c"])
+async def test_a_name_with_another_end_of_line_is_sent_as_one_line(end: str) -> None:
+    async with serve_smtp() as box:
+        mail = replace(MAIL, subject=f"Orders{end}are down", headers={"X-Page": f"a{end}b"})
+        assert await a_mailer(box.url).send(mail) is None
+    (got,) = box.mails
+    assert (got["Subject"], got["X-Page"]) == ("Orders are down", "a b")
+
+
 @pytest.mark.parametrize(
     ("said", "permanent"),
     [("550 no such user", True), ("450 try later", False), ("452 mailbox full", False)],
