@@ -1,23 +1,30 @@
 """How alerting sees results, time and locations; each is part of the caller's transaction."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
+import structlog
 from sqlalchemy import Connection
 
 from contract.job import RunSource
 from service.alert_channels import actions as alert_channels
 from service.alerting import sqlite, store
-from service.alerting.model import LocationAlert
+from service.alerting.model import LocationAlert, StoredState
 from service.alerting.steps import CheckSteps
 from service.checks import actions as checks
 from service.db.ids import new_id
+from service.db.savepoints import attempt
 from service.locations.model import LocationRow
 from service.results.model import Record, Recorded, ResultType, RunStatus
 from service.status_pages import actions as status_pages
 
+log = structlog.get_logger()
+
 GROUP: Final = 100
 """How many timers one transaction serves."""
+_AGAIN_MS: Final = 60_000
+"""After so long a timer that failed is tried again."""
 _TESTS: Final = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
 _BAD: Final = frozenset({RunStatus.DEGRADED, RunStatus.FAILED, RunStatus.TIMED_OUT})
 
@@ -37,21 +44,45 @@ def observe(connection: Connection, recorded: Sequence[Recorded], now_ms: int) -
     if not moving:
         return
     states = store.find_states(connection, list(moving))
-    running: dict[str, CheckSteps] = {}
-    for result_id, record in sorted(recorded, key=_order):
-        check_id = record.check_id
-        if check_id not in moving or not _may_count(record):
-            continue
-        if check_id not in running:
-            terms = checks.find_terms(connection, check_id)
-            if terms is None:
-                continue
-            running[check_id] = CheckSteps(
-                connection, check_id, terms, states.get(check_id), now_ms=now_ms
-            )
-        running[check_id].take(result_id, record)
-    for steps in running.values():
-        steps.save()
+    counting: dict[str, list[Recorded]] = {}
+    for one in sorted(recorded, key=_order):
+        check_id = one[1].check_id
+        if check_id in moving and _may_count(one[1]):
+            counting.setdefault(check_id, []).append(one)
+    for check_id, results in counting.items():
+        _carry_out(
+            connection, check_id, partial(_take, results), states.get(check_id), now_ms=now_ms
+        )
+
+
+def _take(results: Sequence[Recorded], steps: CheckSteps) -> None:
+    for result_id, record in results:
+        steps.take(result_id, record)
+
+
+def _carry_out(
+    connection: Connection,
+    check_id: str,
+    act: Callable[[CheckSteps], None],
+    stored: StoredState | None,
+    *,
+    now_ms: int,
+) -> bool:
+    """Make and save the steps of one check; False: they failed, and nothing of them is left.
+
+    The results of the transaction, and the steps of other checks, stand whatever one check does.
+    """
+
+    def part() -> None:
+        if terms := checks.find_terms(connection, check_id):
+            steps = CheckSteps(connection, check_id, terms, stored, now_ms=now_ms)
+            act(steps)
+            steps.save()
+
+    problem = attempt(connection, part)
+    if problem is not None:
+        log.error("alerting.failed", check_id=check_id, exc_info=problem)
+    return problem is None
 
 
 def _find_moving(connection: Connection, recorded: Sequence[Recorded]) -> set[str]:
@@ -79,10 +110,8 @@ def act_on_timers(connection: Connection, *, now_ms: int) -> int:
     """Do what is due without a result: time-based escalation and reminders; for how many checks."""
     due = store.list_due(connection, now_ms=now_ms, limit=GROUP)
     for check_id, stored in due.items():
-        if terms := checks.find_terms(connection, check_id):
-            steps = CheckSteps(connection, check_id, terms, stored, now_ms=now_ms)
-            steps.tick()
-            steps.save()
+        if not _carry_out(connection, check_id, CheckSteps.tick, stored, now_ms=now_ms):
+            store.put_off(connection, check_id, until_ms=now_ms + _AGAIN_MS)
     return len(due)
 
 

@@ -38,6 +38,7 @@ _DUE: Final = (
 )
 _FORGET: Final = delete(alert_state).where(alert_state.c.check_id == bindparam("forgotten"))
 _UPDATE: Final = update(alert_state).where(alert_state.c.check_id == bindparam("changed"))
+_PUT_OFF: Final = _UPDATE.values(timer_ms=bindparam("until_ms"))
 _STATE_FIELDS: Final = tuple(field.name for field in fields(AlertState))
 _OTHER_FIELDS: Final = tuple(field.name for field in fields(StoredState) if field.name != "state")
 _NOT_STORED: Final = frozenset({"ends_failure"})
@@ -102,6 +103,11 @@ def put_state(connection: Connection, check_id: str, stored: StoredState, *, is_
         connection.execute(insert(alert_state), {"check_id": check_id, **values})
     else:
         connection.execute(_UPDATE.values(**values), {"changed": check_id})
+
+
+def put_off(connection: Connection, check_id: str, *, until_ms: int) -> None:
+    """Have a check's timer due then."""
+    connection.execute(_PUT_OFF, {"changed": check_id, "until_ms": until_ms})
 
 
 def _write_state(stored: StoredState) -> dict[str, Any]:

@@ -58,6 +58,17 @@ def announce(connection: Connection, notice: object) -> None:
     connection.info.setdefault(_NOTICES, []).append(notice)
 
 
+def forget_notices(connection: Connection) -> Callable[[], None]:
+    """Returns what forgets all that is announced from now on; for parts that are undone."""
+    notices: list[object] = connection.info.setdefault(_NOTICES, [])
+    before = len(notices)
+
+    def forget() -> None:
+        del notices[before:]
+
+    return forget
+
+
 def take_notices(connection: Connection) -> list[object]:
     """What was announced since the last call; for the engines alone."""
     notices: list[object] = connection.info.pop(_NOTICES, [])
