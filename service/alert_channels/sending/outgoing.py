@@ -11,7 +11,7 @@ from service.alert_channels.sending.egress import EgressRule, parse_networks
 from service.alert_channels.sending.errors import ChannelError, Fault
 from service.alert_channels.sending.http_client import HttpClient
 from service.alert_channels.sending.message import Message, Tone
-from service.alert_channels.templates.filling import fill
+from service.alert_channels.templates.filling import Budget, fill
 from service.alert_channels.templates.functions import Surroundings
 from service.alert_channels.templates.parser import TemplateError
 from service.mail.mailer import Mailer
@@ -58,6 +58,8 @@ class Outgoing:
     """Variables of templates: those of the alert, of the account and of the check's group."""
     now_ms: int
     tools: SendingTools
+    budget: Budget = field(default_factory=Budget, repr=False)
+    """What is left for the templates of all its fields together."""
 
     @property
     def is_recovery(self) -> bool:
@@ -82,6 +84,6 @@ class Outgoing:
         # Each try sends the same: chance comes from what stays the same.
         around = Surroundings(now, Random(f"{self.id} {field_name}"))  # noqa: S311 - no secret
         try:
-            return fill(template, self.values, around, encodes=encodes)
+            return fill(template, self.values, around, encodes=encodes, budget=self.budget)
         except TemplateError as problem:
             raise ChannelError(f'"{field_name}" {problem}.', Fault.FINAL) from None

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from contract.templates import UNENCODED
 from service.alert_channels.templates.functions import (
     FUNCTIONS,
+    ArgumentError,
     Surroundings,
     Value,
     find_item,
@@ -29,15 +30,50 @@ from service.alert_channels.templates.parser import (
 
 MOST_STEPS: Final = 50_000
 MOST_BYTES: Final = 256 * 1024
-"""The longest text that comes of a template."""
+"""The longest text that comes of a budget, and the longest value that functions take or give."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much work templates may still be; shared by all fields of one notification."""
+
+    _steps: int = MOST_STEPS
+    _bytes: int = MOST_BYTES
+
+    def spend_steps(self, count: int) -> None:
+        """Take steps out of it.
+
+        Raises:
+            TemplateError: it has not so many.
+        """
+        self._steps -= count
+        if self._steps < 0:
+            raise TemplateError(f"takes more than {MOST_STEPS} steps to fill in")
+
+    def spend_text(self, text: str) -> None:
+        """Take the size of a text out of it.
+
+        Raises:
+            TemplateError: it has not so many bytes.
+        """
+        if len(text) <= self._bytes:  # no copy of a text that is too long anyway
+            self._bytes -= len(text.encode(errors="replace"))
+            if self._bytes >= 0:
+                return
+        raise TemplateError(f"becomes longer than {MOST_BYTES} bytes")
 
 
 def fill(
-    template: str, values: Mapping[str, Value], around: Surroundings, *, encodes: bool = True
+    template: str,
+    values: Mapping[str, Value],
+    around: Surroundings,
+    *,
+    encodes: bool = True,
+    budget: Budget | None = None,
 ) -> str:
     """The template with its values; `{{x}}` is URI-encoded like a whole URL, `{{{x}}}` is not.
 
-    Without `encodes` neither is.
+    Without `encodes` neither is. `budget`: None stands for a full one.
 
     Raises:
         TemplateError: it cannot be read, takes too many steps, or becomes too long.
@@ -45,7 +81,7 @@ def fill(
     if "{{" not in template:
         return template
     nodes = parse(template)
-    return _Filling(around, encodes=encodes).run(nodes, _Frame(values))
+    return _Filling(around, budget or Budget(), encodes=encodes).run(nodes, _Frame(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,37 +102,29 @@ class _Frame:
 class _Filling:
     """One pass over the nodes of a template."""
 
-    def __init__(self, around: Surroundings, *, encodes: bool) -> None:
+    def __init__(self, around: Surroundings, budget: Budget, *, encodes: bool) -> None:
         self._around = around
+        self._budget = budget
         self._encodes = encodes
-        self._steps = 0
-        self._size = 0
 
     def run(self, nodes: Sequence[Node], frame: _Frame) -> str:
         return "".join(self._parts(nodes, frame))
 
     def _parts(self, nodes: Sequence[Node], frame: _Frame) -> Iterator[str]:
         for node in nodes:
-            self._step()
+            self._budget.spend_steps(1)
             match node:
                 case Text(text):
                     yield self._measured(text)
                 case Output(call, is_encoded):
-                    text = to_text(self._call(call, frame))
+                    text = to_text(_bounded(self._call(call, frame)))
                     encodes = is_encoded and self._encodes
                     yield self._measured(quote(text, safe=UNENCODED) if encodes else text)
                 case Block():
                     yield from self._block(node, frame)
 
-    def _step(self) -> None:
-        self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise TemplateError(f"takes more than {MOST_STEPS} steps to fill in")
-
     def _measured(self, text: str) -> str:
-        self._size += len(text.encode(errors="replace"))
-        if self._size > MOST_BYTES:
-            raise TemplateError(f"becomes longer than {MOST_BYTES} bytes")
+        self._budget.spend_text(text)
         return text
 
     def _block(self, block: Block, frame: _Frame) -> Iterator[str]:
@@ -166,15 +194,18 @@ class _Filling:
                 return self._call(expression, frame)
 
     def _call(self, call: Call, frame: _Frame) -> Value:
-        self._step()
+        self._budget.spend_steps(1)
         if not call.arguments and (found := self._look_up(call.name, frame)) is not None:
             return found  # a variable wins over a function of its name
         name = ".".join(call.name.names)
         function = FUNCTIONS.get(name)
         if function is not None:
-            given = [self._value(argument, frame) for argument in call.arguments]
-            self._steps += sum(map(_cost, given))
-            return function(given, self._around)
+            given = [_bounded(self._value(argument, frame)) for argument in call.arguments]
+            self._budget.spend_steps(sum(map(_cost, given)))
+            try:
+                return _bounded(function(given, self._around))
+            except ArgumentError as problem:
+                raise TemplateError(f"calls {name}, whose {problem}") from None
         if call.arguments:
             raise TemplateError(f"calls {name}, which is no function")
         return None
@@ -208,3 +239,18 @@ def _cost(value: Value) -> int:
     if isinstance(value, str):
         return len(value) // 64
     return 4 * len(value) if isinstance(value, list | tuple | Mapping) else 0
+
+
+def _bounded(value: Value) -> Value:
+    """The value; one that is too large is refused, since calls in calls multiply its size."""
+    if _measure(value) > MOST_BYTES:
+        raise TemplateError(f"has a value that becomes longer than {MOST_BYTES} bytes")
+    return value
+
+
+def _measure(value: Value) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(len(key) + _measure(item) for key, item in value.items())
+    return sum(1 + _measure(item) for item in value) if isinstance(value, list | tuple) else 0

@@ -10,7 +10,6 @@ from uuid import UUID
 import msgspec
 
 from contract.templates import LONG_FORMAT, UnreadableDateError, format_date, is_date, read_date
-from service.alert_channels.templates.parser import TemplateError
 
 Value = object
 """A text, a number, a truth value, a list, a mapping, or None."""
@@ -25,6 +24,19 @@ class Surroundings:
 
 
 Function = Callable[[Sequence[Value], Surroundings], Value]
+_MOST_DIGITS: Final = 9
+"""The longest place in a list."""
+_MOST_PARTS: Final = 5_000
+"""The most parts that a text is split into."""
+_MOST_DATE: Final = 500
+"""The longest date or format."""
+
+
+class ArgumentError(Exception):
+    """An argument is not what a function needs; says which, and never its value.
+
+    Values may be secrets, and readers of notifications see the sentence.
+    """
 
 
 def is_truthy(value: Value) -> bool:
@@ -51,24 +63,28 @@ def _argument(given: Sequence[Value], place: int) -> Value:
     return given[place] if place < len(given) else None
 
 
-def _number(value: Value) -> float:
+def _number(value: Value, place: str) -> float:
     if isinstance(value, bool | int | float):
         return float(value)
     try:
         return float(to_text(value))
     except ValueError:
-        raise TemplateError(f"compares {to_text(value)[:60]!r}, which is no number") from None
+        raise ArgumentError(f"{place} is no number") from None
 
 
 def _is_number(value: Value) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+_LEFT: Final = "left side"
+_RIGHT: Final = "right side"
+
+
 def _equals(left: Value, right: Value) -> bool:
     if _is_number(left) or _is_number(right):
         try:
-            return _number(left) == _number(right)
-        except TemplateError:
+            return _number(left, _LEFT) == _number(right, _RIGHT)
+        except ArgumentError:
             return False
     return left == right or to_text(left) == to_text(right)
 
@@ -78,10 +94,10 @@ _COMPARISONS: Final[Mapping[str, Callable[[Value, Value], bool]]] = {
     "===": _equals,
     "!=": lambda left, right: not _equals(left, right),
     "!==": lambda left, right: not _equals(left, right),
-    "<": lambda left, right: _number(left) < _number(right),
-    "<=": lambda left, right: _number(left) <= _number(right),
-    ">": lambda left, right: _number(left) > _number(right),
-    ">=": lambda left, right: _number(left) >= _number(right),
+    "<": lambda left, right: _number(left, _LEFT) < _number(right, _RIGHT),
+    "<=": lambda left, right: _number(left, _LEFT) <= _number(right, _RIGHT),
+    ">": lambda left, right: _number(left, _LEFT) > _number(right, _RIGHT),
+    ">=": lambda left, right: _number(left, _LEFT) >= _number(right, _RIGHT),
 }
 
 
@@ -93,13 +109,15 @@ def _comparing(operator: str, *, negated: bool = False) -> Function:
 def _compare(given: Sequence[Value], _: Surroundings) -> Value:
     operator = to_text(_argument(given, 1))
     if operator not in _COMPARISONS:
-        raise TemplateError(f"compares by {operator[:20]!r}; use one of {', '.join(_COMPARISONS)}")
+        raise ArgumentError(f"operator is none of {', '.join(_COMPARISONS)}")
     return _COMPARISONS[operator](_argument(given, 0), _argument(given, 2))
 
 
 def _contains(given: Sequence[Value], _: Surroundings) -> Value:
     whole, part = _argument(given, 0), _argument(given, 1)
     if isinstance(whole, list | tuple):
+        # Once, not for each item.
+        part = to_text(part) if isinstance(part, list | tuple | Mapping) else part
         return any(_equals(item, part) for item in whole)
     if isinstance(whole, Mapping):
         return to_text(part) in whole
@@ -110,15 +128,15 @@ def _default(given: Sequence[Value], _: Surroundings) -> Value:
     return next((value for value in given if value not in (None, "")), None)
 
 
-def _whole(value: Value) -> int:
-    number = _number(value)
+def _whole(given: Sequence[Value], place: int) -> int:
+    number = _number(_argument(given, place), f"argument {place + 1}")
     if not number.is_integer():
-        raise TemplateError(f"divides {to_text(value)[:60]!r}, which is no whole number")
+        raise ArgumentError(f"argument {place + 1} is no whole number")
     return int(number)
 
 
 def _if_nth(given: Sequence[Value], _: Surroundings) -> Value:
-    every, number = _whole(_argument(given, 0)), _whole(_argument(given, 1))
+    every, number = _whole(given, 0), _whole(given, 1)
     return every != 0 and number % every == 0
 
 
@@ -139,16 +157,20 @@ def _replace(given: Sequence[Value], _: Surroundings) -> Value:
 
 def _split(given: Sequence[Value], _: Surroundings) -> Value:
     text, separator = to_text(_argument(given, 0)), to_text(_argument(given, 1))
+    if (text.count(separator) if separator else len(text)) >= _MOST_PARTS:
+        raise ArgumentError(f"argument 1 has {_MOST_PARTS} parts or more")
     parts = text.split(separator) if separator else list(text)
     if len(given) < 3:
         return parts
-    place = _whole(given[2])
+    place = _whole(given, 2)
     return parts[place] if -len(parts) <= place < len(parts) else None
 
 
 def _date(given: Sequence[Value], around: Surroundings) -> Value:
     """A date in a format; a single argument is a date if it can be read as one."""
     texts = [to_text(value) for value in given[:2]]
+    if any(len(text) > _MOST_DATE for text in texts):
+        raise ArgumentError(f"date or format is longer than {_MOST_DATE} characters")
     try:
         match texts:
             case [text, pattern]:
@@ -159,8 +181,8 @@ def _date(given: Sequence[Value], around: Surroundings) -> Value:
                 return format_date(around.now, pattern)
             case _:
                 return format_date(around.now, LONG_FORMAT)
-    except UnreadableDateError as problem:
-        raise TemplateError(f"has a date that cannot be read: {problem}") from problem
+    except UnreadableDateError:
+        raise ArgumentError("date cannot be read") from None
 
 
 def _lookup(given: Sequence[Value], _: Surroundings) -> Value:
@@ -174,7 +196,8 @@ def find_item(whole: Value, name: str) -> Value:
     if isinstance(whole, list | tuple):
         if name == "length":
             return len(whole)
-        return whole[int(name)] if name.isdecimal() and int(name) < len(whole) else None
+        is_place = name.isdecimal() and len(name) <= _MOST_DIGITS
+        return whole[int(name)] if is_place and int(name) < len(whole) else None
     return len(whole) if isinstance(whole, str) and name == "length" else None
 
 
@@ -213,8 +236,8 @@ PREDICATES: Final[Mapping[str, Function]] = {
     "startsWith": lambda given, _: to_text(_argument(given, 0)).startswith(
         to_text(_argument(given, 1))
     ),
-    "ifEven": lambda given, _: _whole(_argument(given, 0)) % 2 == 0,
-    "ifOdd": lambda given, _: _whole(_argument(given, 0)) % 2 == 1,
+    "ifEven": lambda given, _: _whole(given, 0) % 2 == 0,
+    "ifOdd": lambda given, _: _whole(given, 0) % 2 == 1,
     "ifNth": _if_nth,
 }
 """Conditions: a block of one chooses between its parts; as a value they are true or false."""

@@ -1,3 +1,4 @@
+import tracemalloc
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -7,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.alert_channels.templates.filling import MOST_BYTES, fill
+from service.alert_channels.sending.errors import ChannelError
+from service.alert_channels.templates.filling import MOST_BYTES, MOST_STEPS, Budget, fill
 from service.alert_channels.templates.functions import Surroundings
 from service.alert_channels.templates.parser import MOST_LETTERS, TemplateError
+from tests.builders.outgoing import outgoing
 
 VALUES: dict[str, Any] = {
     "NAME": 'Check "Orders" has failed',
@@ -101,8 +104,8 @@ def test_a_variable_wins_over_a_function_of_its_name() -> None:
         ("{{a b ) c}}", "is no expression"),
         ('{{nothing "x"}}', "calls nothing, which is no function"),
         ("{{#gt NAME 1}}{{/gt}}", "is no number"),
-        ('{{compare 1 "~" 2}}', "compares by '~'"),
-        ('{{date "when pigs fly" "YYYY"}}', "date that cannot be read"),
+        ('{{compare 1 "~" 2}}', "calls compare, whose operator is none of =="),
+        ('{{date "when pigs fly" "YYYY"}}', "calls date, whose date cannot be read"),
         ("{{#if A}}" * 21, "more than 20 deep"),
         ("{{" + "x" * MOST_LETTERS, "use at most"),
     ],
@@ -119,11 +122,63 @@ def test_what_cannot_be_filled_in_is_said(template: str, said: str) -> None:
         "{{#each L}}{{#each ../L}}{{#each ../L}}{{this}}{{/each}}{{/each}}{{/each}}",
         "{{{BIG}}}" * 10,
         "{{json BIG}}" * 8_000,
+        "{{{" + "json (" * 15 + 'json "' + "\\" * 1_000 + '"' + ")" * 15 + "}}}",
+        "{{#if " + "(replace " * 9 + "BIG" + ' "x" BIG)' * 9 + "}}{{/if}}",
+        "{{#if (split BIG '')}}{{/if}}",
     ],
 )
 def test_a_template_that_runs_away_is_stopped(template: str) -> None:
-    with pytest.raises(TemplateError, match=r"longer than|steps"):
+    with pytest.raises(TemplateError, match=r"longer than|steps|parts"):
         filled(template, L=list(range(500)), BIG="x" * (MOST_BYTES // 5))
+
+
+def test_calls_in_calls_never_build_a_long_text() -> None:
+    nested = "{{{" + "json (" * 15 + 'json "' + "\\" * 1_000 + '"' + ")" * 15 + "}}}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(TemplateError):
+            filled(nested)
+        assert tracemalloc.get_traced_memory()[1] < 8 * MOST_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_call_that_costs_too_much_is_not_made() -> None:
+    budget = Budget()
+    budget.spend_steps(MOST_STEPS - 10)
+    around = Surroundings(datetime(2026, 11, 21, tzinfo=UTC), Random(1))
+    with pytest.raises(TemplateError, match="steps"):
+        fill("{{#if (json BIG)}}{{/if}}", {"BIG": "x" * 10_000}, around, budget=budget)
+
+
+def test_all_fields_of_a_notification_share_one_budget() -> None:
+    one = outgoing("WEBHOOK", variables={"BIG": "x" * (MOST_BYTES // 3)})
+    for _ in range(3):
+        one.fill("{{BIG}}", "config.headers[0].value", encodes=False)
+    with pytest.raises(ChannelError, match="longer than"):
+        one.fill("{{BIG}}", "config.headers[3].value", encodes=False)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{#gt SECRET 1}}{{/gt}}",
+        "{{ifOdd SECRET}}",
+        "{{ifOdd FRACTION}}",
+        "{{compare 1 SECRET 2}}",
+        '{{date SECRET "YYYY"}}',
+        '{{split "a" "," SECRET}}',
+    ],
+)
+def test_an_error_names_the_function_and_no_value(template: str) -> None:
+    with pytest.raises(TemplateError, match=r"^calls \w+, whose ") as caught:
+        filled(template, SECRET="hunter2", FRACTION=7.25)
+    assert "hunter2" not in str(caught.value)
+    assert "7.25" not in str(caught.value)
+
+
+def test_a_place_of_many_digits_is_none() -> None:
+    assert filled("{{lookup TAGS PLACE}}|", PLACE="9" * 5_000) == "|"
 
 
 @given(st.text(alphabet="{}#/^&~!() ab.\"'@_-[]12else", max_size=200))
