@@ -1,12 +1,14 @@
 """Delivers queued notifications: at least once, in order per channel, channels side by side.
 
-A channel's next notification waits until the one before it is settled. What was sent when the
-service ended, and not noted yet, is sent again with the same id.
+A channel's next notification waits until the one before it is settled. A try is counted before it
+begins, so that one which ends the service cannot do so for ever. What was sent when the service
+ended, and not noted yet, is sent again with the same id; while the service lives, only the note is
+tried again.
 """
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 
@@ -20,7 +22,7 @@ from service.alert_channels.model import (
     NotificationsQueued,
     NotificationStatus,
 )
-from service.alert_channels.rules import next_wait_ms
+from service.alert_channels.rules import MOST_ATTEMPTS, next_wait_ms
 from service.alert_channels.sender import TAKEN, Envelope, read_envelope, send
 from service.alert_channels.sending.errors import ChannelError, Fault
 from service.alert_channels.sending.outgoing import SendingTools
@@ -34,8 +36,9 @@ _MOST_AT_ONCE: Final = 64
 """Channels that send at the same time."""
 _LONGEST_SLEEP_S: Final = 30.0
 _PAUSE_AFTER_FAULT_S: Final = 5.0
-_MOST_NOTES: Final = 30
-"""How often a busy database is asked to keep an outcome."""
+_FIRST_NOTE_WAIT_S: Final = 1.0
+_LONGEST_NOTE_WAIT_S: Final = 30.0
+_INTERRUPTED: Final = "The service ended each time that it was sent."
 _UNREADABLE: Final = "The stored alert cannot be read."
 _INTERNAL: Final = "The service failed to send it; its log says why."
 
@@ -49,6 +52,8 @@ class _Outcome:
     """None: the receiver took it."""
     retry_after_s: float | None = None
     """None: the receiver demands no wait."""
+    updated_ms: int | None = None
+    """When the channel that was used had been changed last. None: never."""
 
 
 class Delivery:
@@ -107,8 +112,14 @@ class Delivery:
 
     async def _deliver(self, row: NotificationRow) -> None:
         try:
-            outcome = await self._try(row)
-            await self._note(row, outcome)
+            if row.attempts >= MOST_ATTEMPTS:
+                await self._note(row, _Outcome(_INTERRUPTED, Fault.FINAL))
+                return
+            envelope, now_ms = await self._database.read(lambda c: self._read(c, row))
+            if not await self._database.write(lambda c: self._begin(c, row)):
+                return
+            row = replace(row, attempts=row.attempts + 1)
+            await self._note(row, await self._try(row, envelope, now_ms))
         except Exception:
             # A job's task: one poisoned row must not end the others.
             log.exception("alerts.delivery_failed", notification_id=row.id)
@@ -117,14 +128,23 @@ class Delivery:
             self._busy.discard(row.channel_id)
             self._woken.set()
 
-    async def _try(self, row: NotificationRow) -> _Outcome:
-        envelope, now_ms = await self._database.read(lambda c: self._read(c, row))
+    @staticmethod
+    def _begin(connection: Connection, row: NotificationRow) -> bool:
+        """Count the try before it is made. False: the notification is settled, or gone."""
+        return store.note_try(connection, row.serial, {"attempts": row.attempts + 1})
+
+    async def _try(self, row: NotificationRow, envelope: Envelope | None, now_ms: int) -> _Outcome:
         if envelope is None:
             return _Outcome(_UNREADABLE, Fault.FINAL)
         try:
             await send(envelope, self._tools, now_ms=now_ms)
         except ChannelError as problem:
-            return _Outcome(problem.message, problem.fault, problem.retry_after_s)
+            return _Outcome(
+                problem.message,
+                problem.fault,
+                problem.retry_after_s,
+                updated_ms=envelope.channel.updated_ms,
+            )
         except Exception:
             # The last resort of a job's task: it counts as a try, so that it ends some time.
             log.exception("alerts.sending_failed", notification_id=row.id)
@@ -143,29 +163,37 @@ class Delivery:
         return envelope, now_ms
 
     async def _note(self, row: NotificationRow, outcome: _Outcome) -> None:
-        for _ in range(_MOST_NOTES):
+        """Keep the outcome; the channel is busy until then, or else it would be sent again."""
+        wait_s = _FIRST_NOTE_WAIT_S
+        while True:
             try:
                 await self._database.write(lambda c: self._store(c, row, outcome))
-            except DatabaseBusyError:
-                # If it stays unknown that it was sent, it is sent again.
-                await asyncio.sleep(1.0)
-            else:
                 break
+            except DatabaseBusyError as problem:
+                log.warning("alerts.note_postponed", notification_id=row.id, reason=str(problem))
+            except Exception:
+                # A job's task: whatever the reason, what was sent must not be sent again.
+                log.exception("alerts.note_failed", notification_id=row.id)
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_NOTE_WAIT_S)
         log.info(
             "alerts.notification_tried",
             notification_id=row.id,
             channel_id=row.channel_id,
-            attempt=row.attempts + 1,
+            attempt=row.attempts,
             fault=outcome.fault.value if outcome.fault else None,
         )
 
     def _store(self, connection: Connection, row: NotificationRow, outcome: _Outcome) -> None:
         now_ms = self._clock.now_ms(connection)
-        values: dict[str, Any] = {"attempts": row.attempts + 1, "outcome": outcome.sentence}
-        store.note_try(connection, row.serial, {**values, **self._next_state(row, outcome, now_ms)})
         if outcome.fault is Fault.PERMANENT:
             pause = {"paused_reason": outcome.sentence, "paused_ms": now_ms}
-            store.change(connection, row.channel_id, pause)
+            if not store.pause(connection, row.channel_id, pause, updated_ms=outcome.updated_ms):
+                # It was replaced meanwhile: what it is now may do better.
+                outcome = replace(outcome, fault=Fault.TEMPORARY)
+        state = self._next_state(row, outcome, now_ms)
+        store.note_try(connection, row.serial, {"outcome": outcome.sentence, **state})
+        if outcome.fault is Fault.PERMANENT:
             store.fail_waiting(connection, row.channel_id, paused_outcome(outcome.sentence))
 
     def _next_state(self, row: NotificationRow, outcome: _Outcome, now_ms: int) -> dict[str, Any]:
@@ -174,7 +202,7 @@ class Delivery:
         if outcome.fault in (Fault.FINAL, Fault.PERMANENT):
             return {"status": NotificationStatus.FAILURE.value}
         wait_ms = next_wait_ms(
-            row.attempts + 1, self._random.random(), demanded_s=outcome.retry_after_s
+            row.attempts, self._random.random(), demanded_s=outcome.retry_after_s
         )
         if wait_ms is not None:
             return {"next_try_ms": now_ms + wait_ms}

@@ -118,6 +118,21 @@ def change(connection: Connection, channel_id: int, values: Mapping[str, Any]) -
     connection.execute(update(alert_channel).where(is_it).values(**values))
 
 
+def pause(
+    connection: Connection, channel_id: int, values: Mapping[str, Any], *, updated_ms: int | None
+) -> bool:
+    """Pause a channel that was changed last at this time. False: it was changed since, or is gone.
+
+    `updated_ms`: None stands for never.
+    """
+    wanted = and_(
+        alert_channel.c.id == channel_id,
+        alert_channel.c.updated_ms.is_not_distinct_from(updated_ms),
+    )
+    found = connection.execute(update(alert_channel).where(wanted).values(**values))
+    return found.rowcount > 0
+
+
 def remove(connection: Connection, channel_id: int) -> None:
     """Forget a channel, with its subscriptions and notifications."""
     connection.execute(delete(alert_channel).where(alert_channel.c.id == channel_id))
@@ -220,10 +235,11 @@ def find_next_due(connection: Connection, *, after_ms: int) -> int | None:
     return found
 
 
-def note_try(connection: Connection, serial: int, values: Mapping[str, Any]) -> None:
-    """Keep what became of a try."""
+def note_try(connection: Connection, serial: int, values: Mapping[str, Any]) -> bool:
+    """Keep what is known of a try. False: the notification is settled, or gone."""
     wanted = and_(alert_notification.c.serial == serial, _OPEN)
-    connection.execute(update(alert_notification).where(wanted).values(**values))
+    found = connection.execute(update(alert_notification).where(wanted).values(**values))
+    return found.rowcount > 0
 
 
 def fail_waiting(connection: Connection, channel_id: int, outcome: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from contextlib import suppress
+from dataclasses import replace
 from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -22,6 +23,10 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """Control characters, and all that Python takes for the end of a line: no header may have them."""
 
 
+class _AsciiOnlyError(Exception):
+    """The server cannot take an address with letters beyond ASCII."""
+
+
 class Mailer:
     """The way out for mails, through one server."""
 
@@ -36,9 +41,9 @@ class Mailer:
             mail = build_mail(message, self._sender)
             async with asyncio.timeout(self._limit_s):
                 await self._hand_over(mail, message.to)
-        except UnicodeError:
+        except _AsciiOnlyError:
             reason = f"The mail server {self._server.host} takes ASCII addresses only."
-            return MailFailure(reason, is_permanent=True)
+            return MailFailure(reason, is_permanent=True, is_of_address=True)
         except (MessageError, ValueError) as problem:
             reason = f"It cannot be written as a mail: {_clip(str(problem))}"
             return MailFailure(reason, is_permanent=True)
@@ -61,7 +66,7 @@ class Mailer:
         try:
             await client.connect()
             if not (to.isascii() or client.supports_extension("smtputf8")):
-                raise UnicodeError(to)
+                raise _AsciiOnlyError
             await client.send_message(mail, sender=self._sender.address, recipients=[to])
             # It has taken the mail: how it takes leave must not make anybody send it again.
             with suppress(aiosmtplib.SMTPException, OSError):
@@ -72,7 +77,8 @@ class Mailer:
     def _failure(self, problem: Exception) -> MailFailure:
         match problem:
             case aiosmtplib.SMTPRecipientsRefused(recipients=[refused, *_]):
-                return self._refusal(refused)
+                failure = self._refusal(refused)
+                return replace(failure, is_of_address=failure.is_permanent)
             case aiosmtplib.SMTPDataError():
                 return self._refusal(problem)
             case aiosmtplib.SMTPResponseException(code=code, message=said):

@@ -52,3 +52,5 @@ class MailFailure:
     """One sentence without a secret."""
     is_permanent: bool
     """Whether the same mail will never be taken: the server refused its address or its content."""
+    is_of_address: bool = False
+    """Whether no mail to this address will ever be taken."""

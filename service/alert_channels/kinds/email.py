@@ -12,6 +12,7 @@ from service.alert_channels.sending.errors import ChannelError, Fault
 from service.alert_channels.sending.message import Message
 from service.alert_channels.sending.outgoing import Outgoing
 from service.http.schema import RequestModel, Text, judged_by
+from service.mail.model import MailFailure
 from service.mail.model import Message as Mail
 from service.mail.rules import find_address_problem
 
@@ -47,8 +48,14 @@ async def _send(outgoing: Outgoing) -> None:
         )
     )
     if failure is not None:
-        fault = Fault.PERMANENT if failure.is_permanent else Fault.TEMPORARY
-        raise ChannelError(failure.reason, fault)
+        raise ChannelError(failure.reason, _find_fault(failure))
+
+
+def _find_fault(failure: MailFailure) -> Fault:
+    """Only an address that is refused for good pauses; content is another one next time."""
+    if failure.is_of_address:
+        return Fault.PERMANENT
+    return Fault.FINAL if failure.is_permanent else Fault.TEMPORARY
 
 
 def _render_html(message: Message) -> str:

@@ -16,8 +16,10 @@ from service.alerting.model import LocationAlert
 from service.http.schema import RequestModel, Text, blank_is_none
 from service.vault.texts import NotEchoed
 
-_FAULTS: Final = {400: Fault.PERMANENT, 403: Fault.PERMANENT}
-"""400 is a wrong key, since the event itself is ours."""
+_FAULTS: Final = {400: Fault.FINAL, 403: Fault.PERMANENT}
+"""400 may be about the event alone, which is another one next time."""
+_NO_SOURCE: Final = "picket"
+"""PagerDuty takes no event without a source."""
 _MOST_SUMMARY: Final = 1_024
 _SEVERITIES: Final = {Tone.FAILURE: "critical", Tone.DEGRADED: "warning", Tone.RECOVERY: "info"}
 
@@ -66,7 +68,7 @@ def _describe(outgoing: Outgoing) -> dict[str, Any]:
     message, alert = outgoing.message, outgoing.alert
     payload: dict[str, Any] = {
         "summary": clip(f"{message.title}: {message.summary}", most=_MOST_SUMMARY),
-        "source": alert.location,
+        "source": alert.location or _NO_SOURCE,
         "severity": _SEVERITIES[message.tone],
         "timestamp": spell_time(alert.created_ms),
         "custom_details": dict(message.facts),

@@ -12,7 +12,9 @@ from structlog.testing import capture_logs
 
 from service.alert_channels import actions
 from service.alert_channels.delivery import Delivery
+from service.alert_channels.rules import MOST_ATTEMPTS
 from service.clock import Clock
+from service.db.engine import DatabaseFullError
 from service.db.tables.alert_channels import alert_notification
 from tests.builders.alert_channels import (
     a_certificate_alert,
@@ -99,11 +101,11 @@ async def settled(api: PublicApi, count: int) -> list[dict[str, Any]]:
 
 
 async def attempted(api: PublicApi) -> None:
-    """As soon as the only notification was tried."""
+    """As soon as the outcome of the only notification's try is known."""
     async with asyncio.timeout(30):
         while True:
             (shown,) = (await api.alice.get(NOTIFICATIONS)).body
-            if shown["attempts"]:
+            if shown["notificationResult"]:
                 return
             await asyncio.sleep(0.02)
 
@@ -259,6 +261,66 @@ async def test_a_poisoned_notification_does_not_keep_the_others_back(
             first, second = await settled(api, 2)
     assert (first["status"], second["status"]) == ("FAILURE", "SUCCESS")
     assert first["notificationResult"] == "The stored alert cannot be read."
+
+
+@pytest.mark.parametrize("problem", [DatabaseFullError("full"), RuntimeError("broken")])
+async def test_an_outcome_that_cannot_be_stored_is_never_sent_again(
+    api: PublicApi, alice: ApiUser, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    monkeypatch.setattr("service.alert_channels.delivery._FIRST_NOTE_WAIT_S", 0.01)
+    monkeypatch.setattr("service.alert_channels.delivery._PAUSE_AFTER_FAULT_S", 0.01)
+    monkeypatch.setattr("service.alert_channels.delivery._MOST_NOTES", 2, raising=False)
+    failures = [problem] * 3
+    store_outcome = Delivery._store
+
+    def store(self: Delivery, *told: Any) -> None:
+        if failures:
+            raise failures.pop()
+        store_outcome(self, *told)
+
+    monkeypatch.setattr(Delivery, "_store", store)
+    async with serve_receiver() as receiver, delivering(api):
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1", "2")
+        found = await settled(api, 2)
+    assert [got.body for got in receiver.got] == [b"1", b"2"]
+    assert [one["attempts"] for one in found] == [1, 1]
+
+
+async def test_a_try_is_counted_before_it_is_made(api: PublicApi, alice: ApiUser) -> None:
+    async with serve_receiver() as receiver:
+        receiver.hangs = True
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1")
+        for count in range(1, MOST_ATTEMPTS + 1):
+            async with delivering(api, limit_s=30):
+                await receiver.wait_for(count)
+                (shown,) = (await alice.get(NOTIFICATIONS)).body
+                assert (shown["status"], shown["attempts"]) == ("IN_PROGRESS", count)
+        async with delivering(api):
+            (shown,) = await settled(api, 1)
+        assert len(receiver.got) == MOST_ATTEMPTS
+    assert (shown["status"], shown["attempts"]) == ("FAILURE", MOST_ATTEMPTS)
+    assert shown["notificationResult"] == "The service ended each time that it was sent."
+
+
+async def test_a_channel_that_was_replaced_meanwhile_is_not_paused(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as old, serve_receiver() as new, delivering(api, limit_s=30):
+        old.hangs = True
+        old.answers.append(410)
+        channel = await a_hook(alice, old)
+        await enqueue(api, await a_check(alice), "1")
+        await old.wait_for(1)
+        one = f"/v1/alert-channels/{channel}"
+        shown = (await alice.get(one)).body
+        shown["config"]["url"] = new.url
+        assert (await alice.put(one, shown)).status == 200
+        old.release()
+        (sent,) = await settled(api, 1)
+        assert (sent["status"], len(new.got)) == ("SUCCESS", 1)
+        assert (await alice.get(one)).body["paused"] is None
 
 
 async def test_logs_name_no_receiver(api: PublicApi, alice: ApiUser) -> None:

@@ -65,6 +65,26 @@ async def test_an_address_that_the_server_refuses_for_good_pauses() -> None:
     assert caught.value.is_permanent
 
 
+async def test_a_mail_that_is_refused_itself_does_not_pause() -> None:
+    async with serve_smtp() as box:
+        box.said_to_data = "554 looks like spam"
+        mailer = Mailer(parse_server(box.url), Sender("picket@picket.test"))
+        with pytest.raises(ChannelError, match="looks like spam") as caught:
+            await send("EMAIL", outgoing("EMAIL", by=tools(mailer=mailer)))
+        assert caught.value.fault is Fault.FINAL
+        alert = an_alert(check_name="half \ud800")
+        with pytest.raises(ChannelError, match="cannot be written as a mail") as caught:
+            await send("EMAIL", outgoing("EMAIL", alert, by=tools(mailer=mailer)))
+    assert caught.value.fault is Fault.FINAL
+
+
+async def test_pagerduty_always_gets_a_source() -> None:
+    async with serve_receiver() as receiver:
+        by = tools(pagerduty_url=receiver.url)
+        await send("PAGERDUTY", outgoing("PAGERDUTY", an_alert(location=""), by=by))
+    assert receiver.got[0].json["payload"]["source"] == "picket"
+
+
 async def test_slack_gets_blocks_in_which_nothing_is_a_command() -> None:
     async with serve_receiver() as receiver:
         alert = an_alert(check_name="<!channel> & co")
@@ -141,7 +161,8 @@ STATUSES: list[tuple[str, int, Fault]] = [
     ("SLACK", 404, Fault.PERMANENT),
     ("SLACK", 500, Fault.TEMPORARY),
     ("SLACK", 429, Fault.RATE_LIMITED),
-    ("PAGERDUTY", 400, Fault.PERMANENT),
+    ("PAGERDUTY", 400, Fault.FINAL),
+    ("PAGERDUTY", 403, Fault.PERMANENT),
     ("PAGERDUTY", 503, Fault.TEMPORARY),
     ("OPSGENIE", 403, Fault.PERMANENT),
     ("OPSGENIE", 422, Fault.FINAL),

@@ -159,7 +159,9 @@ def test_a_template_that_cannot_be_filled_in_is_given_up() -> None:
     with pytest.raises(ChannelError) as caught:
         build_request(one)
     assert caught.value.fault is Fault.FINAL
-    assert caught.value.message.startswith('"config.template" calls gt, whose left side is no number')
+    assert caught.value.message.startswith(
+        '"config.template" calls gt, whose left side is no number'
+    )
 
 
 def test_each_try_sends_the_same() -> None:
