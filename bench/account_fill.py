@@ -59,7 +59,7 @@ async def fill(file: Path, *, size: int, results: int, now_ms: int) -> Filled:
     secrets = await database.write(lambda c: _begin(c, now_ms))
     scope = Scope(secrets.account_id, now_ms, Vault([bytes(32)]))
     group = await database.write(
-        lambda c: groups.create(c, scope, GroupWrite.model_validate(GROUP_BODY))
+        lambda c: groups.create(c, scope, GroupWrite.model_validate(GROUP_BODY), auto_assign=False)
     )
     made: list[tuple[str, CheckType]] = []
     for numbers in _in_groups(range(size), 500):
@@ -90,7 +90,7 @@ def _add(connection: Connection, scope: Scope, number: int, group_id: int) -> tu
     """Each a millisecond after the one before."""
     body = _body(number, group_id if number < MEMBERS else None)
     then = replace(scope, now_ms=scope.now_ms + number)
-    return checks.create(connection, then, body).id, body.kind
+    return checks.create(connection, then, body, auto_assign=False).id, body.kind
 
 
 def _body(number: int, group_id: int | None) -> CheckWrite:

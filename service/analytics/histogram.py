@@ -25,10 +25,13 @@ _ZERO: Final = -1_100
 MOST: Final = 1e12
 """The largest number; measurements in ms end far below it."""
 _VALUES: Final = [
-    2 * _GROWTH**index / (_GROWTH + 1)
-    for index in range(_ZERO + 1, math.ceil(math.log(MOST) * _PER_BUCKET) + 2)
+    0.0,
+    *(
+        2 * _GROWTH**index / (_GROWTH + 1)
+        for index in range(_ZERO + 1, math.ceil(math.log(MOST) * _PER_BUCKET) + 2)
+    ),
 ]
-"""What stands for the numbers of a bucket, from the one after `_ZERO` on."""
+"""What stands for the numbers of a bucket, from `_ZERO` on."""
 
 
 class Packed(msgspec.Struct, array_like=True, frozen=True):
@@ -94,13 +97,16 @@ class Histogram:
 
     def percentile(self, share: float) -> float:
         """The number below which a share (0 to 1) of them lies; there must be any."""
-        buckets, ranks = self._find_ranks()
+        buckets, ranks = self._ranks or self._find_ranks()
         rank = share * (self.count - 1)
         below = int(rank)
-        value = _value(buckets[bisect_right(ranks, below)])
+        value = _VALUES[buckets[bisect_right(ranks, below)] - _ZERO]
         if rest := rank - below:
-            value += (_value(buckets[bisect_right(ranks, below + 1)]) - value) * rest
-        return min(max(value, self.least), self.most)
+            above = _VALUES[buckets[bisect_right(ranks, below + 1)] - _ZERO]
+            value += (above - value) * rest
+        if value < self.least:
+            return self.least
+        return min(self.most, value)
 
     def pack(self) -> Packed:
         """What is stored of it."""
@@ -120,23 +126,18 @@ class Histogram:
         return _unpack(self._counts) if isinstance(self._counts, Packed) else self._counts
 
     def _find_ranks(self) -> tuple[Sequence[int], list[int]]:
-        if self._ranks is None:
-            if isinstance(self._counts, Packed):
-                buckets: Sequence[int] = memoryview(self._counts.buckets).cast("h")
-                counts: Iterable[int] = memoryview(self._counts.counts).cast("I")
-            else:
-                buckets = sorted(self._counts)
-                counts = map(self._counts.__getitem__, buckets)
-            self._ranks = (buckets, list(accumulate(counts)))
+        if isinstance(self._counts, Packed):
+            buckets: Sequence[int] = memoryview(self._counts.buckets).cast("h")
+            counts: Iterable[int] = memoryview(self._counts.counts).cast("I")
+        else:
+            buckets = sorted(self._counts)
+            counts = map(self._counts.__getitem__, buckets)
+        self._ranks = (buckets, list(accumulate(counts)))
         return self._ranks
 
 
 def _bucket(value: float) -> int:
     return math.ceil(math.log(value) * _PER_BUCKET) if value >= _LEAST else _ZERO
-
-
-def _value(index: int) -> float:
-    return _VALUES[index - _ZERO - 1] if index > _ZERO else 0.0
 
 
 def _unpack(packed: Packed) -> dict[int, int]:

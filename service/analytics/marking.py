@@ -15,8 +15,8 @@ _MARKS: Final[dict[str, Callable[[Connection, Iterable[tuple[str, int]]], None]]
 def mark_hours(connection: Connection, recorded: Sequence[Recorded], _now_ms: int) -> None:
     """Have the hours of new final results rolled up.
 
-    The mark costs one microsecond per result; an index of `result.created_ms`, from which the hours
-    could be derived, costs five.
+    A mark costs 2.5 µs per result, 2 % of a job; an index of `result.created_ms`, from which the
+    hours could be derived, would cost twice that, and 90 bytes of disk.
     """
     hours = {
         (one.check_id, one.started_ms - one.started_ms % HOUR_MS)

@@ -171,10 +171,13 @@ def tally_roughly(
     for some in _in_groups(list(kinds)):
         dirty = store.list_dirty(connection, some, hours=HOUR, window=window)
         kept = [mark for mark in dirty if not store.is_bare(connection, mark)]
-        for check_id, start_ms, block in _fresh_blocks(connection, kinds, kept, with_bodies=True):
-            rolled = roll_up(block, _known_analytics(kinds[check_id]).stored)
+        are_whole = any(_needs_whole(selections[kinds[check_id]]) for check_id in some)
+        for check_id, start_ms, block in _fresh_blocks(
+            connection, kinds, kept, with_bodies=are_whole
+        ):
+            selection = selections[kinds[check_id]]
             tallies = found[check_id][buckets.at(max(start_ms, buckets.edges[0]))]
-            add_rollup(tallies, rolled, selections[kinds[check_id]])
+            add_rollup(tallies, roll_up(block, selection.measures), selection)
     return found
 
 
