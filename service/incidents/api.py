@@ -178,7 +178,10 @@ async def replace_incident_update(
     changing: ChangeDep,
     body: Annotated[IncidentUpdateWrite, Body()],
 ) -> Response:
-    """Change an update. Subscribers are told of it when `notifySubscribers` becomes true."""
+    """Change an update. Subscribers are told of it when `notifySubscribers` becomes true.
+
+    Mails that wait follow a change of its public date, and are dropped when it becomes false.
+    """
     ignored = await changing.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
@@ -188,8 +191,7 @@ async def replace_incident_update(
         actions.replace_update(connection, before, wanted, now_ms=scope.now_ms)
         incident = actions.find(connection, scope.account_id, incident_id)
         after = actions.find_update(incident, update_id)
-        if after.notifies and not before.notifies:
-            status_pages.notify_subscribers(connection, incident, after, now_ms=scope.now_ms)
+        status_pages.change_mails(connection, incident, before, after, now_ms=scope.now_ms)
         seen, shown = dump(render_update(before)), dump(render_update(after))
         answer = json(shown, headers=ignored)
         return Changed(answer=answer, resource_id=update_id, fields=changed_fields(seen, shown))

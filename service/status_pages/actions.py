@@ -124,6 +124,23 @@ def notify_subscribers(
     subscriptions.notify(connection, page_ids, update.id, due_ms=due_ms)
 
 
+def change_mails(
+    connection: Connection,
+    incident: Incident,
+    before: IncidentUpdate,
+    after: IncidentUpdate,
+    *,
+    now_ms: int,
+) -> None:
+    """Make the mails of an update follow a change of it."""
+    if not after.notifies:
+        subscriptions.take_back_mails(connection, after.id)
+    elif not before.notifies:
+        notify_subscribers(connection, incident, after, now_ms=now_ms)
+    elif (due_ms := max(now_ms, after.public_ms)) != max(now_ms, before.public_ms):
+        subscriptions.move_mails(connection, after.id, due_ms=due_ms)
+
+
 def open_incident(
     connection: Connection,
     account_id: str,

@@ -137,6 +137,16 @@ def notify(connection: Connection, page_ids: Sequence[str], update_id: str, *, d
     return store.queue_update(connection, page_ids, update_id, due_ms=due_ms)
 
 
+def move_mails(connection: Connection, update_id: str, *, due_ms: int) -> None:
+    """Send the mails of an update that wait from another time on."""
+    store.move_update(connection, update_id, due_ms=due_ms)
+
+
+def take_back_mails(connection: Connection, update_id: str) -> None:
+    """Send none of the mails of an update that wait."""
+    store.remove_of_update(connection, update_id)
+
+
 def forget_unconfirmed(connection: Connection, *, now_ms: int) -> int:
     """Remove subscriptions that nobody has confirmed in time."""
     return store.remove_unconfirmed(connection, now_ms=now_ms)

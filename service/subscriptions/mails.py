@@ -107,6 +107,7 @@ class StatusMails:
         return [
             _Sending(one, self._write(one, pages[one.subscription.page_id], of_updates, now_ms))
             for one in found
+            if not _is_early(connection, one, of_updates, now_ms)
         ]
 
     def _write(
@@ -148,6 +149,19 @@ class StatusMails:
         log.info("status_mail.postponed", wait_ms=wait_ms, **told)
         store.put_off_mail(connection, mail.id, due_ms=now_ms + wait_ms)
         return True
+
+
+def _is_early(
+    connection: Connection, mail: WaitingMail, of_updates: Mapping[str, Incident], now_ms: int
+) -> bool:
+    """Whether the update of a mail is not public yet; its mails wait until it is, then."""
+    if mail.update_id is None:
+        return False
+    update = incidents.find_update(of_updates[mail.update_id], mail.update_id)
+    if update.public_ms <= now_ms:
+        return False
+    store.move_update(connection, update.id, due_ms=update.public_ms)
+    return True
 
 
 def write_confirmation(mail: WaitingMail, page: StatusPage, links: Links) -> Message:

@@ -120,6 +120,17 @@ def queue_update(
     return connection.execute(insert(status_mail).from_select(columns, chosen)).rowcount
 
 
+def move_update(connection: Connection, update_id: str, *, due_ms: int) -> None:
+    """Let the mails of an update that wait become due at another time."""
+    waiting = update(status_mail).where(status_mail.c.update_id == update_id)
+    connection.execute(waiting.values(due_ms=due_ms, created_ms=due_ms))
+
+
+def remove_of_update(connection: Connection, update_id: str) -> None:
+    """Forget the mails of an update that wait."""
+    connection.execute(delete(status_mail).where(status_mail.c.update_id == update_id))
+
+
 def has_due_mails(connection: Connection, *, now_ms: int) -> bool:
     """Whether a mail can be sent."""
     query = select(status_mail.c.id).where(status_mail.c.due_ms <= now_ms).limit(1)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
+from sqlalchemy import update as sql_update
 from structlog.testing import capture_logs
 
 from service.db.tables.status_pages import status_mail
@@ -107,6 +108,47 @@ async def test_an_update_that_is_to_come_is_told_when_it_is_public(
     visitor.clock.pass_s(3599)
     assert await visitor.send() == 0
     visitor.clock.pass_s(1)
+    assert await visitor.send() == 1
+
+
+def the_hour(hour: int) -> dict[str, str]:
+    return {"publicIncidentUpdateDate": f"2026-11-21T{hour}:00:00Z"}
+
+
+async def test_mails_of_an_update_follow_a_change_of_its_date(
+    visitor: Visitor, alice: ApiUser, checkout: str
+) -> None:
+    scheduled = {**NOTIFIED, **the_hour(11)}
+    incident = await an_incident(alice, checkout, incidentUpdates=[scheduled])
+    (update,) = incident["incidentUpdates"]
+    path = f"{INCIDENTS}/{incident['id']}/incident-updates/{update['id']}"
+    assert (await alice.put(path, {**update, **the_hour(14)})).status == 200
+    visitor.clock.pass_s(3 * 3600)
+    assert await visitor.send() == 0
+    assert (await alice.put(path, {**update, **the_hour(12)})).status == 200
+    assert await visitor.send() == 1
+    assert (len(visitor.box.mails), await waiting(visitor)) == (1, 0)
+
+
+async def test_mails_that_wait_are_dropped_when_subscribers_shall_not_be_notified_any_more(
+    visitor: Visitor, alice: ApiUser, checkout: str
+) -> None:
+    scheduled = {**NOTIFIED, **the_hour(11)}
+    incident = await an_incident(alice, checkout, incidentUpdates=[scheduled])
+    (update,) = incident["incidentUpdates"]
+    path = f"{INCIDENTS}/{incident['id']}/incident-updates/{update['id']}"
+    assert (await alice.put(path, {**update, "notifySubscribers": False})).status == 200
+    assert await waiting(visitor) == 0
+
+
+async def test_a_mail_that_is_due_before_its_update_is_public_waits_for_it(
+    visitor: Visitor, alice: ApiUser, checkout: str
+) -> None:
+    await an_incident(alice, checkout, incidentUpdates=[{**NOTIFIED, **the_hour(11)}])
+    early = sql_update(status_mail).values(due_ms=0)
+    await visitor.api.database.write(lambda c: c.execute(early))
+    assert await visitor.send() == 0
+    visitor.clock.pass_s(3600)
     assert await visitor.send() == 1
 
 
