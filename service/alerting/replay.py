@@ -58,7 +58,7 @@ class _Replaying:
     cause: FinalRun | None = None
     """The newest run that did not pass. None: none since the check passed."""
     counted_ms: int | None = None
-    """When the newest runs that count together were due. None: none since the check passed."""
+    """When the newest runs that count together were due. None: none so far."""
     rounds: dict[tuple[int, str | None], list[FinalRun]] = field(default_factory=dict)
 
     def alerts(self) -> Iterator[ReplayedAlert]:
@@ -86,8 +86,6 @@ class _Replaying:
     ) -> Iterator[ReplayedAlert]:
         after = step(self.state, seen, self.given.policy, now_ms=now_ms)
         self.state = after.state
-        if self.state == CLEAN:
-            self.counted_ms = None
         if after.alert_type is not AlertType.NO_ALERT:
             yield ReplayedAlert(
                 alert_type=after.alert_type,

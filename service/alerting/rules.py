@@ -59,8 +59,8 @@ def _take(state: AlertState, seen: Seen, policy: AlertPolicy, now_ms: int) -> St
     if seen.level is Level.PASSING:
         if not _holds(condition, state, policy, now_ms):
             return Step(CLEAN)
-        has_news = state.told is not Level.PASSING
-        return Step(CLEAN, alert_type, notifies=has_news and not policy.is_silent)
+        # Silence keeps new alerts back; who was told of a failure is told of its end.
+        return Step(CLEAN, alert_type, notifies=state.told is not Level.PASSING)
     moved = _move(state, seen)
     if not _holds(condition, moved, policy, now_ms):
         return Step(moved)

@@ -1,5 +1,6 @@
 """Carries out the steps of one check: its state, alerts, notifications and incident."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -90,29 +91,57 @@ class CheckSteps:
 
     def _find_run(self, result_id: str, record: Record) -> FinalRun | None:
         """The run that says how the check is doing now. None: nothing new is known."""
-        expected = self._count_expected(record)
+        expected = self._count_expected(record.session_id)
         if expected < _LOCATIONS_OF_ROUND:
+            self._forget_open_round()
             return _as_run(result_id, record) if record.status.judges_target else None
         due_ms, counted_ms = record.scheduled_ms, self._stored.round_ms
-        if counted_ms is not None and due_ms <= counted_ms:
+        if counted_ms is None:
+            if self._is_overtaken(due_ms):
+                return None
+        elif due_ms <= counted_ms:
             return None
         runs = results.list_runs_due_together(
             self._connection, self._check_id, due_ms=due_ms, session_id=record.session_id
         )
-        percentage = self._policy.percentage if self._terms.run_parallel else 0
-        decisive = find_decisive_run(runs, expected=expected, percentage=percentage)
+        decisive = self._find_decisive(runs, expected)
         if decisive is None:
             self._stored = replace(self._stored, open_round_ms=due_ms)
         else:
             self._stored = replace(self._stored, round_ms=due_ms, open_round_ms=None)
         return decisive
 
-    def _count_expected(self, record: Record) -> int:
+    def _find_decisive(self, runs: Iterable[FinalRun], expected: int) -> FinalRun | None:
+        percentage = self._policy.percentage if self._terms.run_parallel else 0
+        return find_decisive_run(runs, expected=expected, percentage=percentage)
+
+    def _is_overtaken(self, due_ms: int) -> bool:
+        """Whether runs count that were due later: nothing is kept of those that passed."""
+        newest = results.list_newest_runs(self._connection, self._check_id, limit=_NEWEST_RUNS)
+        rounds: dict[tuple[int, str | None], list[FinalRun]] = {}
+        for run in newest:
+            if run.scheduled_ms > due_ms:
+                rounds.setdefault((run.scheduled_ms, run.session_id), []).append(run)
+        for (_, session_id), runs in rounds.items():
+            expected = self._count_expected(session_id)
+            if expected >= _LOCATIONS_OF_ROUND and self._find_decisive(runs, expected):
+                return True
+        return False
+
+    def _forget_open_round(self) -> None:
+        """Runs of a check that was parallel are not waited for; those of a session are."""
+        due_ms = self._stored.open_round_ms
+        if due_ms is not None and results.list_runs_due_together(
+            self._connection, self._check_id, due_ms=due_ms, session_id=None
+        ):
+            self._stored = replace(self._stored, open_round_ms=None)
+
+    def _count_expected(self, session_id: str | None) -> int:
         """At how many locations the check has a run of the same due time."""
         if self._terms.run_parallel:
             return len(checks.find_locations(self._connection, self._check_id))
-        if record.session_id is not None:
-            return sessions.count_locations(self._connection, record.session_id)
+        if session_id is not None:
+            return sessions.count_locations(self._connection, session_id)
         return 1
 
     def _step(self, seen: Seen | None, result_id: str | None) -> None:

@@ -235,9 +235,9 @@ def test_a_change_in_silence_is_told_when_it_ends() -> None:
     assert (ended.alert_type, ended.notifies) == (A.DEGRADED_REMAIN, True)
 
 
-def test_recovery_in_silence_is_recorded_and_not_told() -> None:
+def test_recovery_in_silence_is_told_to_whom_the_failure_was() -> None:
     taken = step(after("F"), Seen(PASSING, at("FP")), AlertPolicy(is_silent=True), now_ms=at("FP"))
-    assert taken == Step(CLEAN, A.RECOVERY, notifies=False)
+    assert taken == Step(CLEAN, A.RECOVERY, notifies=True)
 
 
 def test_recovery_of_what_nobody_was_told_is_not_told() -> None:

@@ -97,6 +97,16 @@ async def test_a_muted_check_records_alerts_and_notifies_nobody(world: World) ->
     assert await check.told() == ["(FAILURE)", "FAILURE_REMAIN", "RECOVERY"]
 
 
+async def test_who_was_told_of_a_failure_is_told_of_its_end_though_the_check_is_muted(
+    world: World,
+) -> None:
+    check = await a_check(world)
+    await check.run("F")
+    await world.database.write(lambda c: c.execute(update(check_).values(muted=True)))
+    await check.runs("FPFP")
+    assert await check.told() == ["FAILURE", "RECOVERY", "(FAILURE)", "(RECOVERY)"]
+
+
 async def test_a_check_in_maintenance_alerts_once_the_window_is_over(world: World) -> None:
     check, other = await a_check(world, {"tags": ["shop"]}), await a_check(world)
     row = {
@@ -197,6 +207,51 @@ async def test_runs_that_were_due_before_others_that_counted_say_nothing(world: 
     await check.run("P", scheduled_ms=due)
     await check.run("P", scheduled_ms=due, location=other)
     assert await check.told() == ["FAILURE"]
+
+
+async def test_the_last_attempt_of_older_runs_makes_no_alert_after_the_recovery(
+    world: World,
+) -> None:
+    other = await world.location("attic")
+    check = await a_check(
+        world, settings(), locations=(world.location_id, other), run_parallel=True
+    )
+    due = world.time.now
+    await check.run("F", scheduled_ms=due)
+    await check.wait(60)
+    await check.run("P", scheduled_ms=due + 60_000)
+    await check.run("P", scheduled_ms=due + 60_000, location=other)
+    await check.wait(10)
+    await check.run("F", scheduled_ms=due, location=other, started_ms=world.time.now)
+    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.replayed({}, locations=2) == ["FAILURE", "RECOVERY"]
+    assert not await check.is_stored()
+
+
+async def test_a_late_failure_counts_until_all_later_runs_of_one_time_have_ended(
+    world: World,
+) -> None:
+    other = await world.location("attic")
+    check = await a_check(
+        world, settings(), locations=(world.location_id, other), run_parallel=True
+    )
+    due = world.time.now
+    await check.run("P", scheduled_ms=due)
+    await check.wait(60)
+    await check.run("P", scheduled_ms=due + 60_000)
+    await check.wait(10)
+    await check.run("F", scheduled_ms=due, location=other, started_ms=world.time.now)
+    assert await check.told() == ["FAILURE"] == await check.replayed({}, locations=2)
+
+
+async def test_a_check_that_is_parallel_no_more_waits_for_no_other_location(world: World) -> None:
+    other = await world.location("attic")
+    check = await a_check(world, locations=(world.location_id, other), run_parallel=True)
+    await check.run("D")
+    assert await check.is_stored()
+    await world.database.write(lambda c: c.execute(update(check_).values(run_parallel=False)))
+    await check.runs("P")
+    assert not await check.is_stored()
 
 
 async def test_the_runs_of_a_session_count_together(world: World) -> None:
