@@ -10,11 +10,11 @@ from service.db.sqlite_group import driver
 
 _MARK: Final = """
 INSERT INTO rollup_dirty (check_id, hours, start_ms, due_ms) VALUES (?, 1, ?, ?)
-ON CONFLICT DO NOTHING
+ON CONFLICT DO UPDATE SET version = version + 1
 """
 
 
 def mark(connection: Connection, hours: Iterable[tuple[str, int]]) -> None:
-    """Have these hours of these checks rolled up."""
+    """Have these hours of these checks rolled up; one that is marked is marked again."""
     rows = ((check_id, hour_ms, hour_ms + HOUR_MS) for check_id, hour_ms in hours)
     driver(connection).executemany(_MARK, rows)

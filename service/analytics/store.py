@@ -52,7 +52,7 @@ _DIRTY: Final[Select[Any]] = (
     .order_by(rollup_dirty.c.check_id, rollup_dirty.c.start_ms)
 )
 _DUE: Final[Select[Any]] = (
-    select(rollup_dirty.c.check_id, rollup_dirty.c.start_ms)
+    select(rollup_dirty.c.check_id, rollup_dirty.c.start_ms, rollup_dirty.c.version)
     .where(rollup_dirty.c.hours == bindparam("length"), rollup_dirty.c.due_ms <= bindparam("by_ms"))
     .order_by(rollup_dirty.c.due_ms)
     .limit(bindparam("most"))
@@ -73,13 +73,17 @@ _IS_DIRTY: Final = (
 )
 _HAS_BLOCK: Final = select(hour_block.c.hour_ms).where(*_IS_BLOCK)
 _HAS_ROLLUP: Final = select(rollup.c.start_ms).where(*_IS_ROLLUP)
-_HAS_MARK: Final = select(rollup_dirty.c.start_ms).where(*_IS_DIRTY)
+_MARK_AGAIN: Final = (
+    update(rollup_dirty).where(*_IS_DIRTY).values(version=rollup_dirty.c.version + 1)
+)
 _FIRST_DIRTY: Final = select(func.min(rollup_dirty.c.start_ms)).where(
     rollup_dirty.c.check_id == bindparam("of_check"), rollup_dirty.c.hours == 1
 )
 _REMOVE_BLOCK: Final = delete(hour_block).where(*_IS_BLOCK)
 _REMOVE_ROLLUP: Final = delete(rollup).where(*_IS_ROLLUP)
-_REMOVE_DIRTY: Final = delete(rollup_dirty).where(*_IS_DIRTY)
+_REMOVE_DIRTY: Final = delete(rollup_dirty).where(
+    *_IS_DIRTY, rollup_dirty.c.version == bindparam("of_version")
+)
 _REMOVE_BLOCKS: Final = delete(hour_block).where(
     hour_block.c.check_id == bindparam("of_check"), hour_block.c.hour_ms < bindparam("before_ms")
 )
@@ -108,6 +112,14 @@ class Mark(NamedTuple):
 
     check_id: str
     start_ms: int
+
+
+class Due(NamedTuple):
+    """A mark as it was read."""
+
+    mark: Mark
+    version: int
+    """Each marking raises it."""
 
 
 def list_blocks(
@@ -147,10 +159,13 @@ def list_dirty(
     return tuple(Mark._make(row) for row in connection.execute(_DIRTY, asked))
 
 
-def list_due(connection: Connection, *, hours: int, by_ms: int, most: int) -> tuple[Mark, ...]:
+def list_due(connection: Connection, *, hours: int, by_ms: int, most: int) -> tuple[Due, ...]:
     """What was over by then and is to be rolled up, the oldest first."""
     asked = {"length": hours, "by_ms": by_ms, "most": most}
-    return tuple(Mark._make(row) for row in connection.execute(_DUE, asked))
+    return tuple(
+        Due(Mark(check_id, start_ms), version)
+        for check_id, start_ms, version in connection.execute(_DUE, asked)
+    )
 
 
 def is_bare(connection: Connection, mark: Mark) -> bool:
@@ -176,15 +191,16 @@ def put_rollup(connection: Connection, mark: Mark, body: bytes, *, hours: int) -
 
 
 def add_mark(connection: Connection, mark: Mark, *, hours: int, due_ms: int) -> None:
-    """Have something rolled up; a mark that is there stays."""
-    if connection.execute(_HAS_MARK, _named(mark, hours)).first() is None:
+    """Have something rolled up; what is marked is marked again."""
+    if not connection.execute(_MARK_AGAIN, _named(mark, hours)).rowcount:
         row = {"check_id": mark.check_id, "hours": hours, "start_ms": mark.start_ms}
         connection.execute(insert(rollup_dirty), {**row, "due_ms": due_ms})
 
 
-def remove_mark(connection: Connection, mark: Mark, *, hours: int) -> None:
-    """It is rolled up."""
-    connection.execute(_REMOVE_DIRTY, _named(mark, hours))
+def remove_mark(connection: Connection, due: Due, *, hours: int) -> bool:
+    """Remove a mark that was computed; False: it was marked again since it was read, and stays."""
+    named = {**_named(due.mark, hours), "of_version": due.version}
+    return connection.execute(_REMOVE_DIRTY, named).rowcount > 0
 
 
 def first_dirty(connection: Connection, check_id: str) -> int | None:

@@ -1,7 +1,7 @@
 """Rolling up: each hour with new results is read once it is over, and computed as a whole.
 
 To compute an hour again gives the same, so a crash or a late result does no harm: what is marked
-is computed until it is stored, and a result that comes meanwhile keeps the mark.
+is computed until it is stored, and what comes or is corrected meanwhile keeps the mark.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from contract.checks import CheckType
 from service.analytics import store
 from service.analytics.hours import build, pack
 from service.analytics.measures import Analytics
-from service.analytics.store import DAY, HOUR, Mark
+from service.analytics.store import DAY, HOUR, Due, Mark
 from service.analytics.tallies import merge_rollups, pack_rollup, roll_up, unpack_rollup
 from service.analytics.windows import DAY_MS, HOUR_MS
 from service.checks import actions as checks
@@ -34,9 +34,7 @@ _PATIENCE_MS: Final = 120_000
 class _Computed(NamedTuple):
     """An hour or a day as it is to be stored."""
 
-    mark: Mark
-    results: int
-    """How many results it was computed from."""
+    due: Due
     block: tuple[bytes, bytes] | None = None
     """None: there is nothing to keep."""
     rolled: bytes = b""
@@ -59,14 +57,14 @@ class RollUpWorker:
     def _compute_hours(self, connection: Connection) -> list[_Computed]:
         by_ms = self._clock.now_ms(connection) - _PATIENCE_MS
         due = store.list_due(connection, hours=HOUR, by_ms=by_ms, most=GROUP)
-        types = checks.find_types(connection, {mark.check_id for mark in due})
-        return [_compute(connection, mark, types.get(mark.check_id)) for mark in due]
+        types = checks.find_types(connection, {one.mark.check_id for one in due})
+        return [_compute(connection, one, types.get(one.mark.check_id)) for one in due]
 
     def _roll_up_days(self, connection: Connection) -> int:
         by_ms = self._clock.now_ms(connection) - _PATIENCE_MS
         due = store.list_due(connection, hours=DAY, by_ms=by_ms, most=GROUP)
-        for mark in due:
-            _roll_up_day(connection, mark)
+        for one in due:
+            _roll_up_day(connection, one)
         return len(due)
 
 
@@ -98,37 +96,35 @@ def analytics_of(kind: CheckType) -> Analytics | None:
     return TYPES[kind].analytics
 
 
-def _compute(connection: Connection, mark: Mark, kind: CheckType | None) -> _Computed:
+def _compute(connection: Connection, due: Due, kind: CheckType | None) -> _Computed:
+    mark = due.mark
     analytics = analytics_of(kind) if kind is not None else None
     if kind is None or analytics is None or store.is_bare(connection, mark):
         # Of an hour whose results are gone, a late one must not replace the roll-up of all.
-        return _Computed(mark, 0)
+        return _Computed(due)
     window = (mark.start_ms, mark.start_ms + HOUR_MS)
     finals = read_finals(connection, {mark.check_id: kind}, window=window, with_bodies=True)
     block = build(finals, analytics, hour_ms=mark.start_ms)
     rolled = roll_up(block, analytics.stored)
-    return _Computed(mark, block.size, pack(block), pack_rollup(rolled))
+    return _Computed(due, pack(block), pack_rollup(rolled))
 
 
 def _store_hours(connection: Connection, *, computed: Iterable[_Computed]) -> None:
     for one in computed:
-        mark = one.mark
-        if one.block is not None:
-            window = (mark.start_ms, mark.start_ms + HOUR_MS)
-            if results.count_finals(connection, mark.check_id, window=window) != one.results:
-                continue  # one came in between; the mark stays
+        mark = one.due.mark
+        if store.remove_mark(connection, one.due, hours=HOUR) and one.block is not None:
             store.put_block(connection, mark, one.block)
             store.put_rollup(connection, mark, one.rolled, hours=HOUR)
             day_ms = mark.start_ms - mark.start_ms % DAY_MS
             day = Mark(mark.check_id, day_ms)
             store.add_mark(connection, day, hours=DAY, due_ms=day_ms + DAY_MS)
-        store.remove_mark(connection, mark, hours=HOUR)
 
 
-def _roll_up_day(connection: Connection, mark: Mark) -> None:
+def _roll_up_day(connection: Connection, due: Due) -> None:
+    mark = due.mark
     window = (mark.start_ms, mark.start_ms + DAY_MS)
     hours = store.list_rollups(connection, [mark.check_id], hours=HOUR, window=window)
     rolled = merge_rollups(unpack_rollup(body) for _, _, body in hours)
     if rolled:
         store.put_rollup(connection, mark, pack_rollup(rolled), hours=DAY)
-    store.remove_mark(connection, mark, hours=DAY)
+    store.remove_mark(connection, due, hours=DAY)

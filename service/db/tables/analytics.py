@@ -30,13 +30,15 @@ rollup: Final = Table(
 )
 
 rollup_dirty: Final = Table(
-    # What has to be rolled up, because results came in; one that is there stays.
+    # What has to be rolled up, because results came in or were corrected.
     "rollup_dirty",
     declared,
     Column("check_id", String, primary_key=True),
     Column("hours", SmallInteger, primary_key=True),
     Column("start_ms", BigInteger, primary_key=True),
     Column("due_ms", BigInteger, nullable=False),  # when it is over
+    # How often it was marked again: who computed it on an earlier marking leaves the mark.
+    Column("version", BigInteger, nullable=False, server_default="0"),
     Index(None, "hours", "due_ms"),
     sqlite_with_rowid=False,
 )

@@ -1,5 +1,6 @@
 """Rolling up: what is marked, computed, and computed again."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from service.analytics.reading import Buckets, tally_exactly, tally_roughly
 from service.analytics.store import DAY, HOUR, Mark
 from service.analytics.tallies import ALL, Selection, Tally
 from service.analytics.windows import DAY_MS, HOUR_MS
-from service.analytics.worker import RollUpWorker, analytics_of
+from service.analytics.worker import RollUpWorker, _store_hours, analytics_of
 from service.checks import actions as checks
 from service.db.tables.analytics import hour_block, rollup, rollup_dirty
 from service.db.tables.checks import heartbeat_correction
@@ -225,3 +226,18 @@ async def test_a_failure_that_a_late_ping_disproved_counts_no_more(api: PublicAp
         assert [row["availability"] for row in line["data"]] == [50.0]
         await roll_up_all(api)
     assert await marks(api) == []
+
+
+async def test_a_correction_that_comes_while_its_hour_is_computed_keeps_the_mark(
+    api: PublicApi,
+) -> None:
+    job = await made(api.alice, "heartbeat")
+    await store_outcomes(api, job, [FAILED, FAILED])
+    worker = RollUpWorker(api.backend.clock)
+    computed = await api.database.read(worker._compute_hours)
+    await api.database.write(lambda c: mark_times(c, job["id"], [BEGIN_MS]))
+    await api.database.write(partial(_store_hours, computed=computed))
+    assert await marks(api) == [(HOUR, BEGIN_MS)]
+    await roll_up_all(api)
+    assert await marks(api) == []
+    assert await stored(api, job) == [BEGIN_MS]
