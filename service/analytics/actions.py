@@ -179,14 +179,18 @@ def list_metrics(kind: CheckType) -> Sequence[Metric]:
 def allow_removal(connection: Connection, check_id: str, *, before_ms: int) -> int:
     """Up to when results of a check may be removed: no hour that is not rolled up.
 
-    Its packed hours go now; the caller removes the results in the same transaction.
+    The caller names what it removed to `remove_blocks`, in the same transaction.
     """
     dirty_ms = None
     if check_id in checks.find_types(connection, [check_id]):
         dirty_ms = store.first_dirty(connection, check_id)
-    end_ms = before_ms if dirty_ms is None else min(before_ms, dirty_ms)
+    return before_ms if dirty_ms is None else min(before_ms, dirty_ms)
+
+
+def remove_blocks(connection: Connection, check_id: str, *, until_ms: int) -> None:
+    """Remove the packed hours of a check up to the one of this time, of which results are gone."""
+    end_ms = until_ms - until_ms % HOUR_MS + HOUR_MS
     store.remove_blocks(connection, check_id, before_ms=end_ms)
-    return end_ms
 
 
 def note_removal(connection: Connection, *, before_ms: int) -> None:

@@ -10,6 +10,7 @@ from service.results.model import (
     FinalRun,
     Finished,
     Measurement,
+    Removed,
     Standing,
     StoredResult,
 )
@@ -111,9 +112,14 @@ def next_check_before(connection: Connection, *, after_id: str, before_ms: int) 
     return store.next_check_before(connection, after_id=after_id, before_ms=before_ms)
 
 
-def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> int:
-    """Remove the oldest results of a check that started before; how many went."""
+def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> Removed:
+    """Remove the oldest results of a check that started before."""
     return store.remove_before(connection, check_id, before_ms=before_ms, most=most)
+
+
+def has_late_before(connection: Connection, *, before_ms: int) -> bool:
+    """Whether there are results that came too late, and before this time."""
+    return store.has_late_before(connection, before_ms=before_ms)
 
 
 def remove_late(connection: Connection, *, before_ms: int, most: int) -> int:

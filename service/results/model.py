@@ -1,6 +1,6 @@
 """What the service records about a run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -157,6 +157,14 @@ class FinalRun(NamedTuple):
     started_ms: int
     created_ms: int
     """When the result was stored."""
+
+
+class Removed(NamedTuple):
+    """Results of a check that have been removed, the oldest ones."""
+
+    ids: Sequence[str]
+    last_ms: int
+    """When the newest of them began; all that began before are gone."""
 
 
 class Finished(NamedTuple):

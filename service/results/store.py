@@ -33,6 +33,7 @@ from service.results.model import (
     Extremes,
     FinalRun,
     Finished,
+    Removed,
     ResultFilter,
     ResultType,
     RunStatus,
@@ -481,20 +482,26 @@ def next_check_before(connection: Connection, *, after_id: str, before_ms: int) 
             return check_id
 
 
-def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> int:
-    """Remove the oldest results of a check with what belongs to them; how many went."""
+def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> Removed:
+    """Remove the oldest results of a check with what belongs to them."""
     old = connection.execute(
         _OLD, {"check_id": check_id, "before_ms": before_ms, "most": most}
     ).all()
     if not old:
-        return 0
+        return Removed((), before_ms)
     named = [{"of_check": check_id, "at_ms": row.ts, "result_id": row.id} for row in old]
     connection.execute(_REMOVE_DETAIL, [{"result_id": row.id} for row in old])
     finals = [{"of_run": row.run_id} for row in old if row.result_type == _IS_FINAL]
     if finals:
         connection.execute(_REMOVE_FINAL, finals)
     connection.execute(_REMOVE, named)
-    return len(old)
+    return Removed([row.id for row in old], old[-1].ts)
+
+
+def has_late_before(connection: Connection, *, before_ms: int) -> bool:
+    """Whether there are late results that came before."""
+    asked = {"before_ms": before_ms, "most": 1}
+    return connection.execute(_OLD_LATE, asked).first() is not None
 
 
 def remove_late(connection: Connection, *, before_ms: int, most: int) -> int:

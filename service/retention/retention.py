@@ -68,6 +68,9 @@ class Retention:
         before_ms = limit_ms(self._kept.late_results, now_ms=now_ms)
         if before_ms is None:
             return 0
+        # A write transaction holds up all others, and mostly there is nothing to remove.
+        if not await database.read(partial(results.has_late_before, before_ms=before_ms)):
+            return 0
         return await _repeat(
             database, partial(results.remove_late, before_ms=before_ms, most=GROUP)
         )
@@ -112,4 +115,7 @@ async def _repeat(database: Database, remove: Callable[[Connection], int]) -> in
 def _remove_results(connection: Connection, *, check_id: str, before_ms: int) -> int:
     analytics.note_removal(connection, before_ms=before_ms)
     allowed_ms = analytics.allow_removal(connection, check_id, before_ms=before_ms)
-    return results.remove_before(connection, check_id, before_ms=allowed_ms, most=GROUP)
+    removed = results.remove_before(connection, check_id, before_ms=allowed_ms, most=GROUP)
+    if removed.ids:
+        analytics.remove_blocks(connection, check_id, until_ms=removed.last_ms)
+    return len(removed.ids)

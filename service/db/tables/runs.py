@@ -180,4 +180,5 @@ late_result: Final = Table(
     Column("received_ms", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Index(None, "check_id", "received_ms"),
+    Index(None, "received_ms"),
 )

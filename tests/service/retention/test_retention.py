@@ -1,11 +1,12 @@
 """What is kept long enough goes, and never an hour that is not rolled up."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Table, func, insert, select
+from sqlalchemy import Connection, Table, func, insert, select, text
 
 from service.db.ids import new_id
 from service.db.tables.alerting import check_alert, location_alert
@@ -14,7 +15,7 @@ from service.db.tables.runs import late_result, result, result_detail, run_final
 from service.results.assets import RunFile
 from service.results.model import ResultType
 from service.retention.model import Kept
-from service.retention.retention import GROUP, Retention
+from service.retention.retention import GROUP, Retention, _remove_results
 from tests.builders.made_checks import made
 from tests.builders.runs import BEGIN_MS, FAILED_FAST, query, roll_up_all, run_each_minute
 from tests.builders.stored_results import passed, store
@@ -129,6 +130,37 @@ async def test_what_a_deleted_check_left_goes(api: PublicApi) -> None:
     assert await counts(api, rollup, rollup_dirty, result) == [0, 0, 61]
     await sweep(api, now_ms + 11 * DAY_MS)
     assert await counts(api, result, run_final, hour_block) == [0, 0, 0]
+
+
+async def test_a_transaction_removes_no_more_blocks_than_its_results_lie_in(
+    api: PublicApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 180)
+    await roll_up_all(api)
+    monkeypatch.setattr("service.retention.retention.GROUP", 61)
+    remove = partial(_remove_results, check_id=check["id"], before_ms=BEGIN_MS + 3 * HOUR_MS)
+    assert await api.database.write(remove) == 61
+    # The hour of which one result is gone, too: nobody may take its block for all of it.
+    assert await counts(api, result, hour_block) == [119, 1]
+    assert await api.database.write(remove) == 61
+    assert await counts(api, result, hour_block) == [58, 0]
+
+
+async def test_where_no_late_result_is_old_nothing_is_written(
+    api: PublicApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_change: object) -> None:
+        pytest.fail("A write transaction was begun.")
+
+    monkeypatch.setattr(api.database, "write", refuse)
+    assert await sweep(api, BEGIN_MS, results=0, rollups=0, alerts=0) == 0
+
+
+async def test_old_late_results_are_found_by_an_index(api: PublicApi) -> None:
+    query = "EXPLAIN QUERY PLAN SELECT 1 FROM late_result WHERE received_ms < 5 LIMIT 1"
+    plan = await api.database.read(lambda c: str(c.execute(text(query)).all()))
+    assert "ix_late_result_received_ms" in plan
 
 
 async def test_late_results_go_after_a_week(api: PublicApi) -> None:
