@@ -13,7 +13,7 @@ from contract.targets import format_value
 from service.analytics import actions
 from service.analytics.actions import Series, SeriesRequest
 from service.analytics.measures import PING_STATES, Analytics, GroupBy, Metric
-from service.analytics.reading import Buckets, is_exact
+from service.analytics.reading import MOST_RESULTS, Buckets, is_exact, is_small
 from service.analytics.schemas import MetricShown, SeriesShown, SummaryShown, SummaryWrite
 from service.analytics.windows import (
     MINUTE_MS,
@@ -194,30 +194,54 @@ def _no_group() -> None:
 class _Cut:
     """The buckets of a window that a page shows."""
 
-    def __init__(self, connection: Connection, window: _Window, now_ms: int, page: Page) -> None:
-        """Cut the window.
+    def __init__(
+        self, connection: Connection, check: CheckRow, window: _Window, now_ms: int, page: Page
+    ) -> None:
+        """Cut the window of a check.
 
         Raises:
-            InvalidError: the buckets are finer than what is kept of the window.
+            InvalidError: the buckets are finer than what is kept of the window, or than what can
+                be read at once.
         """
         self.span: Span = window.span(now_ms)
         self.is_exact: bool = is_exact(connection, self.span)
-        self.minutes: int = window.minutes or self._usual_minutes()
-        if not self.is_exact and self.minutes % _HOUR_MINUTES:
-            raise InvalidError(
-                f'"aggregationInterval" is {self.minutes}, and older results are kept by the hour;'
-                ' use a multiple of 60, or a later "from".',
-                keys=("aggregationInterval",),
-                source="query",
-            )
         self.page: Page = page
+        is_fine = window.minutes is not None and window.minutes % _HOUR_MINUTES != 0
+        if is_fine and not self.is_exact:
+            raise _too_fine(
+                f"{window.minutes}, and older results are kept by the hour", 'a later "from"'
+            )
+        if not is_fine:
+            # All pages are of one kind, so the whole window decides.
+            self.is_exact = self.is_exact and is_small(
+                connection, check.id, CheckType(check.type), self.span
+            )
+        self.minutes: int = window.minutes or self._usual_minutes()
         grid = Grid(self.span, self.minutes * MINUTE_MS)
         self.edges: Sequence[int] = grid.edges(page.offset, page.limit)
         self.has_next: bool = grid.count > page.offset + page.limit
+        if is_fine and self.edges and not self._is_page_small(connection, check):
+            raise _too_fine(
+                f"{window.minutes}, and the page is computed from more than"
+                f" {MOST_RESULTS:,} results",
+                'a smaller "limit"',
+            )
 
     def _usual_minutes(self) -> int:
         usual = usual_interval(self.span)
         return usual if self.is_exact else max(usual, _HOUR_MINUTES)
+
+    def _is_page_small(self, connection: Connection, check: CheckRow) -> bool:
+        shown = Buckets(self.edges, self.span).window
+        return is_small(connection, check.id, CheckType(check.type), shown)
+
+
+def _too_fine(what: str, way_out: str) -> InvalidError:
+    return InvalidError(
+        f'"aggregationInterval" is {what}; use a multiple of 60, or {way_out}.',
+        keys=("aggregationInterval",),
+        source="query",
+    )
 
 
 def _add_series(kind: CheckType, analytics: Analytics) -> None:
@@ -242,7 +266,7 @@ def _add_series(kind: CheckType, analytics: Analytics) -> None:
             check = checks.find(connection, caller.account_id, check_id)
             if check.type != kind:
                 raise NotFoundError(f"There is no {noun} {check_id}.")
-            cut = _Cut(connection, window, backend.clock.now_ms(connection), page)
+            cut = _Cut(connection, check, window, backend.clock.now_ms(connection), page)
             request = SeriesRequest(
                 check_id=check_id,
                 kind=kind,

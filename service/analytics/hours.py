@@ -200,6 +200,12 @@ def unpack(head: bytes, rest: bytes | None) -> Block:
     return msgspec.structs.replace(block, columns=block.columns | more.columns, pages=more.pages)
 
 
+def bytes_per_result(analytics: Analytics) -> int:
+    """How long the head of a block is for each result of a type, its names left aside."""
+    columns = any(one.name == RESPONSE_TIME and one.source for one in analytics.stored)
+    return 8 + 2 * bool(analytics.dimension) + 8 * columns
+
+
 def build(finals: Iterable[Finished], analytics: Analytics, *, hour_ms: int) -> Block:
     """The block of an hour of a check of a type; `finals` are in the order of time."""
     rows = _Rows(analytics, hour_ms)

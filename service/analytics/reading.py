@@ -14,7 +14,7 @@ from contract.checks import CheckType
 from service.analytics import store
 from service.analytics.distribution import Values
 from service.analytics.histogram import Histogram
-from service.analytics.hours import Block, build, unpack
+from service.analytics.hours import Block, build, bytes_per_result, unpack
 from service.analytics.measures import RESPONSE_TIME, Analytics
 from service.analytics.store import DAY, HOUR, Mark
 from service.analytics.tallies import (
@@ -27,7 +27,10 @@ from service.analytics.tallies import (
 )
 from service.analytics.windows import DAY_MS, HOUR_MS, Span
 from service.analytics.worker import analytics_of, read_finals
+from service.results import actions as results
 
+MOST_RESULTS: Final = 300_000
+"""A series of more is not computed exactly: they take 70 MB, and more for several metrics."""
 _GROUP: Final = 100
 """How many checks are read at once."""
 
@@ -59,6 +62,22 @@ class Buckets:
 def is_exact(connection: Connection, span: Span) -> bool:
     """Whether no result of the window has been removed yet."""
     return _hour_of(span[0]) >= store.find_horizon(connection)
+
+
+def is_small(connection: Connection, check_id: str, kind: CheckType, window: Span) -> bool:
+    """Whether a check has few enough results in a window that they can be held in memory.
+
+    Those of blocks are counted by the length of these, which is known without reading them.
+    """
+    hours = (_hour_of(window[0]), window[1])
+    each = bytes_per_result(_known_analytics(kind))
+    number = store.bytes_of_heads(connection, check_id, window=hours) // each
+    for mark in store.list_dirty(connection, [check_id], hours=HOUR, window=hours):
+        if number > MOST_RESULTS:
+            break
+        own = (mark.start_ms, mark.start_ms + HOUR_MS)
+        number += results.count_finals(connection, check_id, window=own)
+    return number <= MOST_RESULTS
 
 
 def tally_exactly(

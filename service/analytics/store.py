@@ -31,6 +31,11 @@ _HEADS: Final[Select[Any]] = (
 _BLOCKS: Final = _HEADS.with_only_columns(
     hour_block.c.check_id, hour_block.c.hour_ms, hour_block.c.head, hour_block.c.rest
 )
+_BYTES_OF_HEADS: Final = select(func.sum(func.length(hour_block.c.head))).where(
+    hour_block.c.check_id == bindparam("of_check"),
+    hour_block.c.hour_ms >= bindparam("from_ms"),
+    hour_block.c.hour_ms < bindparam("to_ms"),
+)
 _ROLLUPS: Final[Select[Any]] = (
     select(rollup.c.check_id, rollup.c.start_ms, rollup.c.body)
     .where(
@@ -131,6 +136,12 @@ def list_blocks(
     """
     asked = {"check_ids": check_ids, "from_ms": window[0], "to_ms": window[1]}
     yield from connection.execute(_BLOCKS if are_whole else _HEADS, asked)
+
+
+def bytes_of_heads(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
+    """How long the heads of a check's blocks are that begin in a window, together."""
+    asked = {"of_check": check_id, "from_ms": window[0], "to_ms": window[1]}
+    return connection.execute(_BYTES_OF_HEADS, asked).scalar_one() or 0
 
 
 def list_rollups(

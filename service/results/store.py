@@ -159,6 +159,7 @@ _FINALS: Final[Select[Any]] = select(*_FINISHED, literal(None)).where(_LOOKED).o
 _FINALS_WHOLE: Final[Select[Any]] = (
     select(*_FINISHED, _BODY).select_from(_WITH_BODY).where(_LOOKED).order_by(*_IN_ORDER)
 )
+_LOOKS: Final = select(func.count()).select_from(result).where(_LOOKED)
 _EARLIER: Final = result.alias("earlier")
 # The primary key begins with check and time: one step for each check, however many results.
 _LAST_TS: Final = (
@@ -289,6 +290,12 @@ def list_finals(
     asked = {"check_ids": check_ids, "from_ms": window[0], "to_ms": window[1]}
     for result_id, check_id, ts, location, status, *rest in connection.execute(query, asked):
         yield Finished._make((result_id, check_id, ts, location, _STATUSES[status], *rest))
+
+
+def count_finals(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
+    """How many results `list_finals` has."""
+    asked = {"check_ids": [check_id], "from_ms": window[0], "to_ms": window[1]}
+    return connection.execute(_LOOKS, asked).scalar_one()
 
 
 def _in_groups(check_ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:

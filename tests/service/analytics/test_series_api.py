@@ -19,6 +19,7 @@ from service.accounts.model import Role
 from service.analytics.store import move_horizon
 from service.analytics.windows import DAY_MS, HOUR_MS
 from service.checks.types.registry import DEFINITIONS
+from service.http.times import format_time
 from service.results.model import ResultType
 from tests.builders.check_bodies import check_body
 from tests.builders.made_checks import made
@@ -392,6 +393,47 @@ async def test_what_is_kept_by_the_hour_has_no_finer_buckets(api: PublicApi) -> 
     assert refused.body["message"].startswith('"aggregationInterval" is 90, and older results')
     usual = (await api.alice.get(path)).body
     assert (usual["aggregationInterval"], usual["source"]) == (60, "rollups")
+
+
+@pytest.mark.parametrize("is_rolled_up", [True, False])
+async def test_a_series_of_very_many_results_is_computed_from_roll_ups(
+    api: PublicApi, monkeypatch: pytest.MonkeyPatch, *, is_rolled_up: bool
+) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 180)
+    if is_rolled_up:
+        await roll_up_all(api)
+    path = f"{URL}/{check['id']}?{query(hours=3, interval=60, metrics='responseTime_sum')}"
+    from_0 = f"{URL}/{check['id']}?from=0&limit=100&page=7&metrics=responseTime_sum"
+    for most, source in ((220, "results"), (179, "rollups")):
+        monkeypatch.setattr("service.analytics.reading.MOST_RESULTS", most)
+        body = (await api.alice.get(path)).body
+        assert body["source"] == source
+        assert [row["responseTime_sum"] for row in body["series"][0]["data"]] == [600.0] * 3
+    everything = (await api.alice.get(from_0)).body
+    assert everything["source"] == "rollups"
+    first_ms = BEGIN_MS - BEGIN_MS % (43_200 * MINUTE_MS)
+    [row] = [one for one in everything["series"][0]["data"] if one["responseTime_sum"]]
+    assert row["responseTime_sum"] == 1800.0
+    assert row["time"] == format_time(first_ms)
+
+
+async def test_a_page_of_very_many_results_in_fine_buckets_is_refused(
+    api: PublicApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 180)
+    await roll_up_all(api)
+    monkeypatch.setattr("service.analytics.reading.MOST_RESULTS", 100)
+    path = f"{URL}/{check['id']}?{query(hours=3, interval=10, metrics='responseTime_sum')}"
+    refused = await api.alice.get(f"{path}&limit=18")
+    assert refused.status == 400
+    assert refused.body["message"] == (
+        '"aggregationInterval" is 10, and the page is computed from more than 300,000 results;'
+        ' use a multiple of 60, or a smaller "limit".'
+    )
+    page = (await api.alice.get(f"{path}&limit=6")).body
+    assert page["source"] == "results"
 
 
 async def test_a_read_only_key_may_ask(api: PublicApi) -> None:
