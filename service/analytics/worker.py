@@ -36,8 +36,9 @@ class _Computed(NamedTuple):
 
     due: Due
     block: tuple[bytes, bytes] | None = None
-    """None: there is nothing to keep."""
+    """None: it is a day, or there is nothing to keep."""
     rolled: bytes = b""
+    """Empty: there is nothing to keep."""
 
 
 class RollUpWorker:
@@ -52,7 +53,10 @@ class RollUpWorker:
         if hours:
             await database.write(partial(_store_hours, computed=hours))
             return len(hours)
-        return await database.write(self._roll_up_days)
+        days = await database.read(self._compute_days)
+        if days:
+            await database.write(partial(_store_days, computed=days))
+        return len(days)
 
     def _compute_hours(self, connection: Connection) -> list[_Computed]:
         by_ms = self._clock.now_ms(connection) - _PATIENCE_MS
@@ -60,12 +64,10 @@ class RollUpWorker:
         types = checks.find_types(connection, {one.mark.check_id for one in due})
         return [_compute(connection, one, types.get(one.mark.check_id)) for one in due]
 
-    def _roll_up_days(self, connection: Connection) -> int:
+    def _compute_days(self, connection: Connection) -> list[_Computed]:
         by_ms = self._clock.now_ms(connection) - _PATIENCE_MS
         due = store.list_due(connection, hours=DAY, by_ms=by_ms, most=GROUP)
-        for one in due:
-            _roll_up_day(connection, one)
-        return len(due)
+        return [_compute_day(connection, one) for one in due]
 
 
 def read_finals(
@@ -120,11 +122,15 @@ def _store_hours(connection: Connection, *, computed: Iterable[_Computed]) -> No
             store.add_mark(connection, day, hours=DAY, due_ms=day_ms + DAY_MS)
 
 
-def _roll_up_day(connection: Connection, due: Due) -> None:
-    mark = due.mark
-    window = (mark.start_ms, mark.start_ms + DAY_MS)
-    hours = store.list_rollups(connection, [mark.check_id], hours=HOUR, window=window)
+def _compute_day(connection: Connection, due: Due) -> _Computed:
+    start_ms = due.mark.start_ms
+    window = (start_ms, start_ms + DAY_MS)
+    hours = store.list_rollups(connection, [due.mark.check_id], hours=HOUR, window=window)
     rolled = merge_rollups(unpack_rollup(body) for _, _, body in hours)
-    if rolled:
-        store.put_rollup(connection, mark, pack_rollup(rolled), hours=DAY)
-    store.remove_mark(connection, due, hours=DAY)
+    return _Computed(due, rolled=pack_rollup(rolled) if rolled else b"")
+
+
+def _store_days(connection: Connection, *, computed: Iterable[_Computed]) -> None:
+    for one in computed:
+        if store.remove_mark(connection, one.due, hours=DAY) and one.rolled:
+            store.put_rollup(connection, one.due.mark, one.rolled, hours=DAY)

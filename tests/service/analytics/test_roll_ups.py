@@ -13,7 +13,7 @@ from service.analytics.reading import Buckets, tally_exactly, tally_roughly
 from service.analytics.store import DAY, HOUR, Mark
 from service.analytics.tallies import ALL, Selection, Tally
 from service.analytics.windows import DAY_MS, HOUR_MS
-from service.analytics.worker import RollUpWorker, _store_hours, analytics_of
+from service.analytics.worker import RollUpWorker, _store_days, _store_hours, analytics_of
 from service.checks import actions as checks
 from service.db.tables.analytics import hour_block, rollup, rollup_dirty
 from service.db.tables.checks import heartbeat_correction
@@ -167,6 +167,24 @@ async def test_a_result_that_comes_while_its_hour_is_computed_keeps_the_mark(
     await roll_up_all(api)
     expected = [(4, 4, 0, 120.0)]
     assert await exact_and_rough(api, check, [BEGIN_MS, BEGIN_MS + HOUR_MS]) == [expected] * 2
+
+
+async def test_an_hour_that_is_stored_while_its_day_is_computed_keeps_the_mark(
+    api: PublicApi,
+) -> None:
+    check = await made(api.alice)
+    await run_each_minute(api, check, [10.0] * 3)
+    worker = RollUpWorker(api.backend.clock)
+    await worker.act(api.database)
+    computed = await api.database.read(worker._compute_days)
+    await store_result(api, check, passed(90), started_ms=BEGIN_MS + HOUR_MS)
+    await worker.act(api.database)
+    await api.database.write(partial(_store_days, computed=computed))
+    assert await marks(api) == [(DAY, BEGIN_MS)]
+    assert await stored(api, check, DAY) == []
+    await roll_up_all(api)
+    assert await marks(api) == []
+    assert await stored(api, check, DAY) == [BEGIN_MS]
 
 
 @pytest.mark.parametrize("interval_ms", [HOUR_MS, 5 * HOUR_MS, DAY_MS, 2 * DAY_MS, 7 * DAY_MS])
