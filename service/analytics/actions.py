@@ -215,6 +215,7 @@ def next_check_before(
 def remove_rollups(connection: Connection, check_id: str, *, before_ms: int | None) -> int:
     """Remove roll-ups of a check that began before, of a month at a time; how many went.
 
+    Only whole days go: the hours of a day whose own roll-up is gone would not be found.
     All of a check that is gone. None: others are kept for ever.
     """
     limit_ms = _limit_of(connection, check_id, before_ms)
@@ -231,7 +232,9 @@ def remove_rollups(connection: Connection, check_id: str, *, before_ms: int | No
 
 def _limit_of(connection: Connection, check_id: str, before_ms: int | None) -> int | None:
     is_known = check_id in checks.find_types(connection, [check_id])
-    return before_ms if is_known else _FOREVER_MS
+    if not is_known:
+        return _FOREVER_MS
+    return None if before_ms is None else before_ms - before_ms % DAY_MS
 
 
 def _first_of(connection: Connection, check_id: str) -> int:

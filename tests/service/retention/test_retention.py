@@ -119,6 +119,18 @@ async def test_roll_ups_go_in_their_own_time(api: PublicApi) -> None:
     assert await counts(api, rollup) == [2]
 
 
+async def test_a_day_keeps_its_roll_ups_until_all_of_it_is_old(api: PublicApi) -> None:
+    check = await made(api.alice)
+    for hour in (1, 23):
+        await run_each_minute(api, check, [10.0] * 60, from_ms=BEGIN_MS + hour * HOUR_MS)
+    await roll_up_all(api)
+    kept = {"results": 0, "rollups": 100}
+    now_ms = BEGIN_MS + 100 * DAY_MS + 12 * HOUR_MS
+    assert await sweep(api, now_ms, **kept) == 0
+    assert await counts(api, rollup) == [3]
+    assert await sweep(api, now_ms + 12 * HOUR_MS, **kept) == 3
+
+
 async def test_what_a_deleted_check_left_goes(api: PublicApi) -> None:
     check = await made(api.alice)
     await run_each_minute(api, check, [10.0] * 60)
