@@ -96,8 +96,21 @@ def list_corrected(
 
 
 def count_corrected(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
-    """How many failed results of a window were disproved by pings that were relayed later."""
-    return len(store.list_corrected(connection, check_id, window=window))
+    """How many failed results of a window were disproved by pings that were relayed later.
+
+    Only results that are still there count.
+    """
+    corrected = store.list_corrected(connection, check_id, window=window)
+    if not corrected:
+        return 0
+    return len(corrected & results.list_failures(connection, check_id, window=window).keys())
+
+
+def forget_corrections(
+    connection: Connection, check_id: str, result_ids: Sequence[str], *, last_ms: int
+) -> None:
+    """Forget the corrections of results that were removed; all from before `last_ms` were."""
+    store.forget_corrections(connection, check_id, result_ids, last_ms=last_ms)
 
 
 def find_event(connection: Connection, check_id: str, event_id: str) -> Event:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
 
 from service.db.tables.checks import heartbeat, heartbeat_correction, ping
 from service.heartbeats.model import Event, PingState
@@ -76,6 +76,14 @@ _CORRECTED: Final = select(heartbeat_correction.c.result_id).where(
     heartbeat_correction.c.check_id == bindparam("check"),
     heartbeat_correction.c.result_ms >= bindparam("from_ms"),
     heartbeat_correction.c.result_ms < bindparam("to_ms"),
+)
+_FORGET_CORRECTIONS: Final = delete(heartbeat_correction).where(
+    heartbeat_correction.c.check_id == bindparam("check"),
+    heartbeat_correction.c.result_ms <= bindparam("last_ms"),
+    or_(
+        heartbeat_correction.c.result_ms < bindparam("last_ms"),
+        heartbeat_correction.c.result_id.in_(bindparam("result_ids", expanding=True)),
+    ),
 )
 _CORRECT: Final = insert(heartbeat_correction)
 _KNOWN: Final = select(ping.c.id).where(ping.c.id == bindparam("ping_id"))
@@ -219,6 +227,14 @@ def add_correction(connection: Connection, check_id: str, result_id: str, result
     """Note that a failed result was disproved."""
     row = {"check_id": check_id, "result_id": result_id, "result_ms": result_ms}
     connection.execute(_CORRECT, row)
+
+
+def forget_corrections(
+    connection: Connection, check_id: str, result_ids: Sequence[str], *, last_ms: int
+) -> None:
+    """Forget what was noted of these results, and of all that began before `last_ms`."""
+    values = {"check": check_id, "result_ids": result_ids, "last_ms": last_ms}
+    connection.execute(_FORGET_CORRECTIONS, values)
 
 
 def find_newest_state(connection: Connection, check_id: str) -> str | None:

@@ -17,6 +17,7 @@ from service.analytics import actions as analytics
 from service.analytics.windows import HOUR_MS
 from service.clock import Clock
 from service.db.engine import Database
+from service.heartbeats import actions as heartbeats
 from service.results import actions as results
 from service.retention import run_files
 from service.retention.model import Kept, limit_ms
@@ -118,4 +119,5 @@ def _remove_results(connection: Connection, *, check_id: str, before_ms: int) ->
     removed = results.remove_before(connection, check_id, before_ms=allowed_ms, most=GROUP)
     if removed.ids:
         analytics.remove_blocks(connection, check_id, until_ms=removed.last_ms)
+        heartbeats.forget_corrections(connection, check_id, removed.ids, last_ms=removed.last_ms)
     return len(removed.ids)

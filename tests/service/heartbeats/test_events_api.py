@@ -1,11 +1,12 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from contract.result import Failure, FailureKind, Outcome, Status
-from service.db.tables.checks import ping
-from service.heartbeats.actions import ReceivedPing, take_pings
+from service.db.tables.checks import heartbeat_correction, ping
+from service.heartbeats.actions import ReceivedPing, forget_corrections, take_pings
+from service.results.actions import remove_before
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import passed, store
 from tests.servers.public_api import ApiUser, PublicApi
@@ -153,6 +154,31 @@ async def test_a_ping_that_was_cut_off_corrects_events_and_availability(
     assert (await alice.get(path)).body["availability"] == 100
     ratio = (await events(alice, check))["stats"]["last24Hours"]["successRatio"]
     assert ratio["currentPeriod"] == 100
+
+
+async def test_a_correction_goes_with_its_result_and_counts_no_more(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    check = await a_heartbeat(alice)
+    now_ms = await api.database.read(api.backend.clock.now_ms)
+    await store(api, check, OVERDUE, started_ms=now_ms - HOUR_MS)
+    await store(api, check, passed(), started_ms=now_ms)
+    await ping_late(api, check, age_s=3_610)
+
+    async def availability() -> float:
+        path = f"/v1/checks/heartbeats/{check['id']}/availability"
+        return float((await alice.get(path)).body["availability"])
+
+    removed = await api.database.write(
+        lambda c: remove_before(c, check["id"], before_ms=now_ms, most=5)
+    )
+    assert await availability() == 100
+    await api.database.write(
+        lambda c: forget_corrections(c, check["id"], removed.ids, last_ms=removed.last_ms)
+    )
+    rows = await api.database.read(lambda c: c.execute(select(heartbeat_correction)).all())
+    assert rows == []
+    assert await availability() == 100
 
 
 async def ping_late(api: PublicApi, check: dict[str, Any], *, age_s: float) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Table, func, insert, select, text
 from service.db.ids import new_id
 from service.db.tables.alerting import check_alert, location_alert
 from service.db.tables.analytics import hour_block, rollup, rollup_dirty
+from service.db.tables.checks import heartbeat_correction
 from service.db.tables.runs import late_result, result, result_detail, run_final
 from service.results.assets import RunFile
 from service.results.model import ResultType
@@ -105,6 +106,23 @@ async def test_a_result_that_comes_after_its_hour_has_gone_replaces_no_roll_up(
     ).body
     assert series["series"][0]["data"][0]["responseTime_sum"] == 600.0
     assert await counts(api, result, rollup_dirty) == [0, 0]
+
+
+async def test_a_correction_goes_with_its_result(api: PublicApi) -> None:
+    check = await made(api.alice, "heartbeat")
+    for day in (0, 5):
+        await store(api, check, FAILED_FAST, started_ms=BEGIN_MS + day * DAY_MS)
+
+    def correct(connection: Connection) -> None:
+        for row in connection.execute(select(result.c.id, result.c.ts)).all():
+            one = {"check_id": check["id"], "result_id": row.id, "result_ms": row.ts}
+            connection.execute(insert(heartbeat_correction), one)
+
+    await api.database.write(correct)
+    await roll_up_all(api)
+    for days, left in ((31, 1), (36, 0)):
+        await sweep(api, BEGIN_MS + days * DAY_MS, rollups=0)
+        assert await counts(api, result, heartbeat_correction) == [left, left]
 
 
 async def test_roll_ups_go_in_their_own_time(api: PublicApi) -> None:
