@@ -55,11 +55,12 @@ class Histogram:
 
     def __init__(self, packed: Packed | None = None) -> None:
         """An empty one, or one that was stored."""
-        self.count = packed.count if packed else 0
-        self.total = packed.total if packed else 0.0
-        self.deviations = packed.deviations if packed else 0.0
-        self.least = packed.least if packed else math.inf
-        self.most = packed.most if packed else 0.0
+        if packed is None:
+            self.count, self.total, self.deviations = 0, 0.0, 0.0
+            self.least, self.most = math.inf, 0.0
+        else:
+            self.count, self.total, self.deviations = packed.count, packed.total, packed.deviations
+            self.least, self.most = packed.least, packed.most
         self._counts: Packed | dict[int, int] = packed or {}
         """How many numbers each bucket has, as it was stored until something is added."""
         self._ranks: tuple[Sequence[int], list[int]] | None = None

@@ -329,7 +329,11 @@ def add_rollup(
             continue
         if selection.dimensions is not None and group.dimension not in selection.dimensions:
             continue
-        _merge(tallies.setdefault(key_of(group), Tally()), one, names)
+        key = key_of(group)
+        tally = tallies.get(key)
+        if tally is None:
+            tally = tallies[key] = Tally()
+        _merge(tally, one, names)
 
 
 def _all_in_one(_group: Group) -> Group:
@@ -344,9 +348,9 @@ _KEYS: Final[Mapping[GroupBy | None, Callable[[Group], Group]]] = {
 
 
 def _merge(tally: Tally[Histogram], one: RolledGroup, names: Iterable[str]) -> None:
-    tally.count(
-        runs=one.runs, successes=one.runs if one.group.succeeded else 0, retries=one.retries
-    )
+    tally.runs += one.runs
+    tally.successes += one.runs if one.group.succeeded else 0
+    tally.retries += one.retries
     tally.page_url = one.page_url or tally.page_url
     for name in names:
         raw = one.numbers.get(name)
