@@ -150,8 +150,10 @@ class AlertPolicy:
     """Time between reminders."""
     percentage: int = 0
     """The share of locations that must fail, in percent. 0: one location is enough."""
+    is_muted: bool = False
+    """True: a person muted the check, and nobody is notified of anything, recoveries included."""
     is_silent: bool = False
-    """True: the check is muted or in maintenance, and nobody is notified."""
+    """True: the check is muted or in maintenance, and nobody is notified of new alerts."""
     is_activated: bool = True
     """False: nothing counts."""
 

@@ -48,7 +48,7 @@ def preview(
             locations = len(checks.find_locations(connection, check.id))
             given = Replay(
                 runs=runs,
-                policy=read_policy(settings, is_silent=terms.muted),
+                policy=read_policy(settings, is_muted=terms.muted),
                 locations=locations if terms.run_parallel else 1,
                 until_ms=min(window[1], now_ms),
             )

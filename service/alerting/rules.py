@@ -59,8 +59,10 @@ def _take(state: AlertState, seen: Seen, policy: AlertPolicy, now_ms: int) -> St
     if seen.level is Level.PASSING:
         if not _holds(condition, state, policy, now_ms):
             return Step(CLEAN)
-        # Silence keeps new alerts back; who was told of a failure is told of its end.
-        return Step(CLEAN, alert_type, notifies=state.told is not Level.PASSING)
+        # Silence keeps new alerts back; who was told of a failure is told of its end, unless the
+        # check is muted: the specification sends nothing then, no recovery either.
+        has_news = state.told is not Level.PASSING
+        return Step(CLEAN, alert_type, notifies=has_news and not policy.is_muted)
     moved = _move(state, seen)
     if not _holds(condition, moved, policy, now_ms):
         return Step(moved)
@@ -169,7 +171,11 @@ def _is_share(some: int, of_all: int, percentage: int) -> bool:
 
 
 def read_policy(
-    settings: Mapping[str, Any], *, is_silent: bool = False, is_activated: bool = True
+    settings: Mapping[str, Any],
+    *,
+    is_muted: bool = False,
+    is_silent: bool = False,
+    is_activated: bool = True,
 ) -> AlertPolicy:
     """The policy of alert settings as the API has them; what is missing has its default."""
     reminders = settings.get("reminders") or {}
@@ -184,7 +190,8 @@ def read_policy(
         reminders=reminders.get("amount") or 0,
         reminder_ms=(reminders.get("interval") or 5) * _MINUTE_MS,
         percentage=(parallel.get("percentage") or 10) if parallel.get("enabled") else 0,
-        is_silent=is_silent,
+        is_muted=is_muted,
+        is_silent=is_silent or is_muted,
         is_activated=is_activated,
     )
 

@@ -219,10 +219,12 @@ def find_policy(connection: Connection, terms: CheckTerms, *, now_ms: int) -> Al
     settings = choose_settings(
         terms.doc, accounts.find_alert_settings(connection, terms.account_id)
     )
-    is_silent = terms.muted or maintenance.is_in_maintenance(
+    is_silent = maintenance.is_in_maintenance(
         connection, terms.account_id, terms.doc.get("tags") or (), now_ms=now_ms
     )
-    return read_policy(settings, is_silent=is_silent, is_activated=terms.activated)
+    return read_policy(
+        settings, is_muted=terms.muted, is_silent=is_silent, is_activated=terms.activated
+    )
 
 
 def read_places(connection: Connection, check_id: str) -> Places:

@@ -240,6 +240,12 @@ def test_recovery_in_silence_is_told_to_whom_the_failure_was() -> None:
     assert taken == Step(CLEAN, A.RECOVERY, notifies=True)
 
 
+def test_a_muted_check_tells_nobody_of_a_recovery_either() -> None:
+    muted = read_policy({}, is_muted=True)
+    taken = step(after("F"), Seen(PASSING, at("FP")), muted, now_ms=at("FP"))
+    assert taken == Step(CLEAN, A.RECOVERY, notifies=False)
+
+
 def test_recovery_of_what_nobody_was_told_is_not_told() -> None:
     state = after("F", AlertPolicy(is_silent=True))
     taken = step(state, Seen(PASSING, at("FP")), AlertPolicy(), now_ms=at("FP"))
