@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select, update
+from sqlalchemy import Connection, event, select, update
 from structlog.testing import capture_logs
 
-from service.alert_channels import actions
+from service.alert_channels import actions, store
 from service.alert_channels.delivery import Delivery
 from service.alert_channels.rules import MOST_ATTEMPTS
 from service.clock import Clock
@@ -321,6 +321,34 @@ async def test_a_channel_that_was_replaced_meanwhile_is_not_paused(
         (sent,) = await settled(api, 1)
         assert (sent["status"], len(new.got)) == ("SUCCESS", 1)
         assert (await alice.get(one)).body["paused"] is None
+
+
+async def test_what_is_due_is_found_by_the_index_of_what_waits(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    await a_channel(alice)
+    await enqueue(api, await a_check(alice), "1", "2", "3")
+    asked: list[str] = []
+
+    def look(connection: Connection) -> tuple[list[int], int | None]:
+        now_ms = api.backend.clock.now_ms(connection)
+        event.listen(connection, "before_cursor_execute", lambda *told: asked.append(told[2]))
+        due = [one.serial for one in store.list_due(connection, now_ms=now_ms)]
+        later = store.find_next_due(connection, after_ms=0)
+        return due, later
+
+    due, later = await api.database.read(look)
+    assert due == [1]
+    assert later is not None
+
+    def explain(connection: Connection) -> str:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", (0,))
+        return "\n".join(row[3] for row in plan)
+
+    query = next(one for one in asked if "alert_notification" in one)
+    plan = await api.database.read(explain)
+    assert "ix_alert_notification_open (channel_id=?)" in plan
+    assert "SCAN alert_notification" not in plan
 
 
 async def test_logs_name_no_receiver(api: PublicApi, alice: ApiUser) -> None:
