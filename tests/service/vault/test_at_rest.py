@@ -188,6 +188,12 @@ def columns_of(file: sqlite3.Connection) -> dict[str, set[str]]:
     return found
 
 
+def indexes_of(file: sqlite3.Connection) -> set[str]:
+    """The indexes that statements made, by their names."""
+    rows = file.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+    return {name for (name,) in rows}
+
+
 async def leave_in_clear(folder: Path) -> None:
     """Make the database one of revision 0009, with what that version held."""
     database = open_sqlite(folder / "service.db")
@@ -199,8 +205,11 @@ async def leave_in_clear(folder: Path) -> None:
     file = sqlite3.connect(folder / "service.db")
     with closing(sqlite3.connect(folder / "of-0009.db")) as of_0009:
         then, now = columns_of(of_0009), columns_of(file)
+        new_indexes = indexes_of(file) - indexes_of(of_0009)
     for table in now.keys() - then.keys():
         file.execute(f"DROP TABLE {table}")
+    for index in new_indexes:
+        file.execute(f"DROP INDEX IF EXISTS {index}")
     for table in then:
         for column in now[table] - then[table]:
             file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
