@@ -13,7 +13,7 @@ from service.alert_channels.sending.http_client import HttpClient
 from service.alert_channels.sending.message import Message, Tone
 from service.alert_channels.templates.filling import Budget, fill
 from service.alert_channels.templates.functions import Surroundings
-from service.alert_channels.templates.parser import TemplateError
+from service.alert_channels.templates.parser import TemplateError, parse
 from service.mail.mailer import Mailer
 
 _LOCAL_REFUSED: Final = EgressRule()
@@ -83,6 +83,12 @@ class Outgoing:
         now = datetime.fromtimestamp(self.now_ms / 1000, UTC)
         # Each try sends the same: chance comes from what stays the same.
         around = Surroundings(now, Random(f"{self.id} {field_name}"))  # noqa: S311 - no secret
+        try:
+            parse(template)
+        except TemplateError:  # it quotes the text, which may be a secret, and readers see this
+            raise ChannelError(
+                f'"{field_name}" cannot be read as a template.', Fault.FINAL
+            ) from None
         try:
             return fill(template, self.values, around, encodes=encodes, budget=self.budget)
         except TemplateError as problem:

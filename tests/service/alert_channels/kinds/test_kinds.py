@@ -200,3 +200,11 @@ async def test_a_receiver_that_hangs_is_given_up() -> None:
         by = tools(limit_s=0.2)
         with pytest.raises(ChannelError, match=r"did not answer within 0.2 s"):
             await asyncio.wait_for(send("WEBHOOK", outgoing("WEBHOOK", by=by, url=receiver.url)), 9)
+
+
+async def test_a_setting_that_is_no_template_is_quoted_to_nobody() -> None:
+    """It may be a secret, and people who only read see why a notification failed."""
+    with pytest.raises(ChannelError) as caught:
+        await send("PAGERDUTY", outgoing("PAGERDUTY", serviceKey="k3y{{s3cr3t !}}"))
+    assert str(caught.value) == '"config.serviceKey" cannot be read as a template.'
+    assert caught.value.fault is Fault.FINAL
