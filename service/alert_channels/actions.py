@@ -40,13 +40,20 @@ _KEPT_MS: Final = 30 * DAY_MS
 def enqueue(connection: Connection, alert: Alert, *, now_ms: int) -> int:
     """Send an alert through each channel that gets those of its check; how many.
 
-    One about a certificate goes to each channel once per certificate.
+    One about a certificate goes to each channel once per certificate; a recovery goes to those
+    whose last notification about the check was no recovery, subscribed or not.
     """
-    subscribed = find_of_check(connection, alert.check_id, alert.group_id).channels
-    channels = [one for one in subscribed if wants(one, alert)]
+    channels = [one for one in _find_receivers(connection, alert, now_ms) if wants(one, alert)]
     if alert.alert_type is AlertType.SSL:
         channels = [one for one in channels if _is_news(connection, one, alert)]
     return _queue(connection, channels, alert, now_ms=now_ms)
+
+
+def _find_receivers(connection: Connection, alert: Alert, now_ms: int) -> Sequence[ChannelRow]:
+    # Notifications of a longer outage are gone, so that nobody knows whom they went to.
+    if alert.alert_type.is_recovery and alert.started_ms > now_ms - _KEPT_MS:
+        return store.list_some(connection, store.find_alarmed(connection, alert.check_id))
+    return find_of_check(connection, alert.check_id, alert.group_id).channels
 
 
 def enqueue_location(connection: Connection, alert: LocationAlert, *, now_ms: int) -> int:

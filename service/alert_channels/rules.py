@@ -31,12 +31,8 @@ def _wants_type(channel: ChannelRow, alert: Alert) -> bool:
             return channel.send_failure
         case AlertType.DEGRADED | AlertType.DEGRADED_REMAIN | AlertType.FAILURE_DEGRADED:
             return channel.send_degraded
-        case AlertType.RECOVERY:
+        case AlertType.RECOVERY | AlertType.DEGRADED_RECOVERY:
             return channel.send_recovery
-        case AlertType.DEGRADED_RECOVERY:
-            # Who was told neither of a degraded check nor of a failure needs no word of its end.
-            was_told = channel.send_degraded or (channel.send_failure and alert.ends_failure)
-            return channel.send_recovery and was_told
         case AlertType.NO_ALERT | AlertType.SSL:
             return False
 

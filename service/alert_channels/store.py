@@ -220,6 +220,21 @@ def add_notification(connection: Connection, values: Mapping[str, Any], alert: A
     connection.execute(insert(alert_notification).values(stored))
 
 
+def find_alarmed(connection: Connection, check_id: str) -> set[int]:
+    """The channels whose newest notification about the check is no recovery."""
+    newest = (
+        select(func.max(alert_notification.c.serial))
+        .where(alert_notification.c.check_id == check_id, alert_notification.c.is_logged)
+        .group_by(alert_notification.c.channel_id)
+    )
+    rows = connection.execute(_NOTIFICATIONS.where(alert_notification.c.serial.in_(newest)))
+    return {row.channel_id for row in map(_read_notification, rows) if not _ends(row)}
+
+
+def _ends(row: NotificationRow) -> bool:
+    return isinstance(row.alert, Alert) and row.alert.alert_type.is_recovery
+
+
 def list_due(connection: Connection, *, now_ms: int) -> tuple[NotificationRow, ...]:
     """The first that waits in each channel, if it is due."""
     query = _NOTIFICATIONS.where(

@@ -42,8 +42,6 @@ class Occasion:
     """None: it is not stored any more."""
     certificate: Certificate | None = None
     """None: the alert is not about one."""
-    ends_failure: bool = False
-    """True: a recovery after people were notified of a failure."""
 
 
 def build_alert(occasion: Occasion, terms: CheckTerms, places: Places) -> Alert:
@@ -78,7 +76,6 @@ def build_alert(occasion: Occasion, terms: CheckTerms, places: Places) -> Alert:
         reminder=occasion.reminder,
         certificate=occasion.certificate,
         artifacts=tuple(one.name for one in outcome.artifacts) if outcome else (),
-        ends_failure=occasion.ends_failure,
     )
 
 

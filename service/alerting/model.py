@@ -21,6 +21,11 @@ class AlertType(StrEnum):
     DEGRADED_RECOVERY = "ALERT_DEGRADED_RECOVERY"
     SSL = "ALERT_SSL"
 
+    @property
+    def is_recovery(self) -> bool:
+        """Whether it says that the check passes again."""
+        return self in {AlertType.RECOVERY, AlertType.DEGRADED_RECOVERY}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
@@ -87,9 +92,6 @@ class Alert:
     """None: the alert is not about a certificate."""
     artifacts: tuple[str, ...] = ()
     """Names of the result's files, such as a screenshot or a trace."""
-    ends_failure: bool = False
-    """True: a recovery after people were notified of a failure, even if the check was only degraded
-    last. Not stored with the alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

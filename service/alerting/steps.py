@@ -180,9 +180,6 @@ class CheckSteps:
 
     def _alert(self, after: Step, before: AlertState, result_id: str | None) -> None:
         is_over = after.state.level is Level.PASSING
-        ends_failure = is_over and store.has_told_failure(
-            self._connection, self._check_id, since_ms=before.began_ms
-        )
         occasion = Occasion(
             id=new_id(self._now_ms),
             alert_type=after.alert_type,
@@ -190,7 +187,6 @@ class CheckSteps:
             started_ms=before.began_ms if is_over else after.state.since_ms,
             created_ms=self._now_ms,
             check_id=self._check_id,
-            ends_failure=ends_failure,
             group_name=find_group_name(self._connection, self._terms),
             result=results.find(self._connection, self._check_id, result_id or ""),
         )

@@ -41,7 +41,6 @@ _UPDATE: Final = update(alert_state).where(alert_state.c.check_id == bindparam("
 _PUT_OFF: Final = _UPDATE.values(timer_ms=bindparam("until_ms"))
 _STATE_FIELDS: Final = tuple(field.name for field in fields(AlertState))
 _OTHER_FIELDS: Final = tuple(field.name for field in fields(StoredState) if field.name != "state")
-_NOT_STORED: Final = frozenset({"ends_failure"})
 _LEVELS: Final = frozenset({"level", "recorded", "told"})
 _NEWEST_FIRST: Final = (check_alert.c.created_ms.desc(), check_alert.c.serial.desc())
 _IN_WINDOW: Final[Select[Any]] = (
@@ -54,22 +53,6 @@ _IN_WINDOW: Final[Select[Any]] = (
     .order_by(*_NEWEST_FIRST)
 )
 _OF_CHECK: Final = _IN_WINDOW.where(check_alert.c.check_id == bindparam("check_id"))
-_TOLD_FAILURE: Final = (
-    select(check_alert.c.serial)
-    .where(
-        check_alert.c.check_id == bindparam("check_id"),
-        check_alert.c.created_ms >= bindparam("since_ms"),
-        check_alert.c.alert_type.in_(
-            (
-                AlertType.FAILURE.value,
-                AlertType.FAILURE_REMAIN.value,
-                AlertType.DEGRADED_FAILURE.value,
-            )
-        ),
-        check_alert.c.notified,
-    )
-    .limit(1)
-)
 _OF_LOCATIONS: Final[Select[Any]] = (
     select(location_alert)
     .where(location_alert.c.account_id == bindparam("account_id"))
@@ -129,18 +112,12 @@ def add_alert(connection: Connection, stored: StoredAlert) -> None:
     """Store an alert."""
     alert = stored.alert
     row = {
-        **{name: value for name, value in asdict(alert).items() if name not in _NOT_STORED},
+        **asdict(alert),
         "check_type": alert.check_type.value,
         "alert_type": alert.alert_type.value,
         "notified": stored.notified,
     }
     connection.execute(insert(check_alert), row)
-
-
-def has_told_failure(connection: Connection, check_id: str, *, since_ms: int) -> bool:
-    """Whether people have been notified since then that the check fails."""
-    values = {"check_id": check_id, "since_ms": since_ms}
-    return connection.execute(_TOLD_FAILURE, values).first() is not None
 
 
 def list_alerts(
@@ -154,7 +131,7 @@ def list_alerts(
 
 
 def _read_alert(row: Row[Any]) -> StoredAlert:
-    names = {field.name for field in fields(Alert)} - _NOT_STORED
+    names = {field.name for field in fields(Alert)}
     values = {name: getattr(row, name) for name in names}
     values |= {
         "check_type": CheckType(row.check_type),

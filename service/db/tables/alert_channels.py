@@ -80,6 +80,7 @@ alert_notification: Final = Table(
     Column("outcome", String),  # of the last try, in one sentence; None: not tried yet
     Column("created_ms", BigInteger, nullable=False),
     Index(None, "account_id", "created_ms"),
+    Index(None, "check_id", "channel_id", "serial"),
     Index(
         "ix_alert_notification_open",
         "channel_id",

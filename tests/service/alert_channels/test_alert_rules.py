@@ -47,7 +47,7 @@ def a_row(**changes: Any) -> ChannelRow:
         (AlertType.DEGRADED_REMAIN, {"send_degraded"}),
         (AlertType.FAILURE_DEGRADED, {"send_degraded"}),
         (AlertType.RECOVERY, {"send_recovery"}),
-        (AlertType.DEGRADED_RECOVERY, {"send_recovery", "send_degraded"}),
+        (AlertType.DEGRADED_RECOVERY, {"send_recovery"}),
     ],
 )
 def test_each_type_is_sent_by_its_flags_alone(alert_type: AlertType, needed: set[str]) -> None:
