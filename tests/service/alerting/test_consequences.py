@@ -169,3 +169,19 @@ async def test_nobody_looks_where_no_channel_watches_certificates(
 ) -> None:
     await a_channel(alice)
     assert await see(api, await a_check(alice), with_certificate(1)) == 0
+
+
+async def test_a_recovery_goes_to_whoever_was_notified_and_to_nobody_else(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    told, deaf = await a_channel(alice), await a_channel(alice, sendFailure=False)
+    check = await a_check(alice)
+    await play(api, check, "F")
+    late = await a_channel(alice)
+    for channel, activated in ((late, True), (told, False)):
+        path = f"/v1/alert-channels/{channel}/subscriptions"
+        body = {"checkId": check["id"], "activated": activated}
+        assert (await alice.put(path, body)).status == 200
+    await play(api, check, "P")
+    assert await notified(api) == [(told, "ALERT_FAILURE"), (told, "ALERT_RECOVERY")]
+    assert deaf not in {channel for channel, _ in await notified(api)}
