@@ -113,6 +113,8 @@ async def test_no_password_stands_in_the_files_however_it_came_and_wherever_it_w
     async with serve_service(tmp_path, master_keys=(MASTER_KEY,)) as service:
         seen = await written(service)
         scheduled = await claimed(service)
+        if len(scheduled) == 1:  # a tick came between the two checks
+            scheduled += await claimed(service, "1b")
         await service.alice.post("/v1/check-sessions/trigger", {})
         wanted = await claimed(service, "2")
         assert telling(tmp_path) == []
