@@ -25,6 +25,11 @@ def new_ids(at_ms: Iterable[int]) -> list[str]:
     ]
 
 
+def least_id(at_ms: int) -> str:
+    """Ids that carry an earlier time sort before it, all others not."""
+    return _spelled(at_ms, "0" * 2 * _RANDOM_BYTES)
+
+
 def _spelled(at_ms: int, chance: str) -> str:
     time = f"{at_ms:012x}"
     variant = _VARIANTS[chance[3]] + chance[4:7]

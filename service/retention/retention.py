@@ -21,11 +21,12 @@ from service.heartbeats import actions as heartbeats
 from service.results import actions as results
 from service.retention import run_files
 from service.retention.model import Kept, limit_ms
+from service.sessions import actions as sessions
 
 log = structlog.get_logger()
 
 GROUP: Final = 200
-"""How many results one transaction removes."""
+"""How many rows one transaction removes."""
 
 
 class Retention:
@@ -41,6 +42,7 @@ class Retention:
         now_ms = await database.read(self._clock.now_ms)
         gone = {
             "results": await self._sweep_results(database, now_ms),
+            "sessions": await self._sweep_sessions(database, now_ms),
             "late_results": await self._sweep_late(database, now_ms),
             "alerts": await self._sweep_alerts(database, now_ms),
             "rollups": await self._sweep_rollups(database, now_ms),
@@ -64,6 +66,16 @@ class Retention:
             gone += await _repeat(database, remove)
             after_id = check_id
         return gone
+
+    async def _sweep_sessions(self, database: Database, now_ms: int) -> int:
+        before_ms = limit_ms(self._kept.results, now_ms=now_ms)
+        if before_ms is None:
+            return 0
+        if not await database.read(partial(sessions.has_old, before_ms=before_ms)):
+            return 0
+        return await _repeat(
+            database, partial(sessions.remove_old, before_ms=before_ms, most=GROUP)
+        )
 
     async def _sweep_late(self, database: Database, now_ms: int) -> int:
         before_ms = limit_ms(self._kept.late_results, now_ms=now_ms)

@@ -75,6 +75,22 @@ def count_locations(connection: Connection, session_id: str) -> int:
     return len(session.locations) if session else 0
 
 
+def has_old(connection: Connection, *, before_ms: int) -> bool:
+    """Whether there are sessions that `remove_old` removes."""
+    return bool(store.list_old(connection, before_ms=before_ms, most=1))
+
+
+def remove_old(connection: Connection, *, before_ms: int, most: int) -> int:
+    """Remove the oldest sessions that were over before; how many went.
+
+    `before_ms` lies further back than any deadline: one that is open by then has lost its runs.
+    """
+    ids = store.list_old(connection, before_ms=before_ms, most=most)
+    if ids:
+        store.remove(connection, ids)
+    return len(ids)
+
+
 def find(connection: Connection, account_id: str, session_id: str) -> Session:
     """A session of the account.
 

@@ -4,8 +4,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 
+from service.db.ids import least_id
 from service.db.tables.checks import check_
 from service.db.tables.runs import session
 from service.sessions.model import LatestStarts, Session, SessionStatus
@@ -49,6 +61,24 @@ _SETTLE: Final = (
         stopped_ms=bindparam("new_stopped_ms"),
     )
 )
+_OLD: Final = (
+    select(session.c.id)
+    .where(
+        session.c.id < bindparam("least_id"),
+        or_(
+            session.c.stopped_ms < bindparam("before_ms"),
+            # Past its deadline. One in the run of a group must end first: others wait for that.
+            and_(
+                session.c.stopped_ms.is_(None),
+                session.c.group_run.is_(None),
+                session.c.started_ms < bindparam("before_ms"),
+            ),
+        ),
+    )
+    .order_by(session.c.id)
+    .limit(bindparam("most"))
+)
+_REMOVE: Final = delete(session).where(session.c.id == bindparam("session_id"))
 
 
 def insert_sessions(connection: Connection, rows: Iterable[Session], *, account_id: str) -> None:
@@ -127,6 +157,17 @@ def settle(
         "new_stopped_ms": stopped_ms,
     }
     return connection.execute(_SETTLE, values).rowcount == 1
+
+
+def list_old(connection: Connection, *, before_ms: int, most: int) -> tuple[str, ...]:
+    """The ids of the oldest sessions that ended before, or began before and never ended."""
+    asked = {"least_id": least_id(before_ms), "before_ms": before_ms, "most": most}
+    return tuple(connection.execute(_OLD, asked).scalars())
+
+
+def remove(connection: Connection, ids: Iterable[str]) -> None:
+    """Remove these sessions; there must be any."""
+    connection.execute(_REMOVE, [{"session_id": session_id} for session_id in ids])
 
 
 def _session(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Table, func, insert, select, text
 
-from service.db.ids import new_id
+from service.db.ids import new_id, new_ids
 from service.db.tables.alerting import check_alert, location_alert
 from service.db.tables.analytics import hour_block, rollup, rollup_dirty
 from service.db.tables.checks import heartbeat_correction
@@ -17,6 +17,9 @@ from service.results.assets import RunFile
 from service.results.model import ResultType
 from service.retention.model import Kept
 from service.retention.retention import GROUP, Retention, _remove_results
+from service.sessions import actions as sessions
+from service.sessions.model import Session, SessionStatus
+from service.sessions.store import _OLD, insert_sessions
 from tests.builders.made_checks import made
 from tests.builders.runs import BEGIN_MS, FAILED_FAST, query, roll_up_all, run_each_minute
 from tests.builders.stored_results import passed, store
@@ -205,6 +208,71 @@ async def test_late_results_go_after_a_week(api: PublicApi) -> None:
     assert await sweep(api, now_ms, late_results=0) == 0
     assert await sweep(api, now_ms) == GROUP + 1
     assert await counts(api, late_result) == [1]
+
+
+def a_session(session_id: str, **fields: Any) -> Session:
+    values: dict[str, Any] = {
+        "check_id": "c",
+        "check_type": "URL",
+        "name": "Shop",
+        "locations": ("cellar",),
+        "status": SessionStatus.PASSED,
+        "pending": 0,
+        "started_ms": BEGIN_MS,
+        "stopped_ms": BEGIN_MS + 5,
+    }
+    return Session(id=session_id, **{**values, **fields})
+
+
+async def put_sessions(api: PublicApi, *rows: Session) -> None:
+    account_id = api.alice.secrets.account_id
+    await api.database.write(lambda c: insert_sessions(c, rows, account_id=account_id))
+
+
+async def test_sessions_go_when_results_of_their_time_do(api: PublicApi) -> None:
+    ids = new_ids([BEGIN_MS] * (GROUP + 1))
+    await put_sessions(api, *map(a_session, ids))
+    later = new_id(BEGIN_MS + DAY_MS)
+    await put_sessions(
+        api, a_session(later, started_ms=BEGIN_MS + DAY_MS, stopped_ms=BEGIN_MS + DAY_MS)
+    )
+    now_ms = BEGIN_MS + 30 * DAY_MS + 5
+    assert await sweep(api, now_ms) == 0
+    assert await sweep(api, now_ms + 1, results=0) == 0
+    assert await sweep(api, now_ms + 1) == GROUP + 1
+    assert (await api.alice.get(f"/v1/check-sessions/{ids[0]}")).status == 404
+    assert (await api.alice.get(f"/v1/check-sessions/{later}")).status == 200
+
+
+async def test_a_session_that_nobody_saw_end_goes_by_its_start(api: PublicApi) -> None:
+    still_open = {"status": SessionStatus.STARTED, "pending": 1, "stopped_ms": None}
+    await put_sessions(api, a_session(new_id(BEGIN_MS), **still_open))
+    now_ms = BEGIN_MS + 30 * DAY_MS
+    assert await sweep(api, now_ms) == 0
+    assert await sweep(api, now_ms + 1) == 1
+
+
+async def test_a_session_that_holds_up_others_ends_before_it_goes(api: PublicApi) -> None:
+    still_open = {"status": SessionStatus.STARTED, "pending": 1, "stopped_ms": None}
+    first = a_session(new_id(BEGIN_MS), **still_open, group_run="run")
+    waiting = a_session(new_id(BEGIN_MS), **still_open, group_run="run", turn=1)
+    await put_sessions(api, first, waiting)
+    end_ms = BEGIN_MS + 30 * DAY_MS + 1
+    assert await sweep(api, end_ms) == 0
+    assert await api.database.write(partial(sessions.end_overdue_of_groups, now_ms=end_ms)) == 2
+    assert await sweep(api, end_ms + 30 * DAY_MS) == 0
+    assert await sweep(api, end_ms + 30 * DAY_MS + 1) == 2
+
+
+async def test_old_sessions_are_found_by_their_ids(api: PublicApi) -> None:
+    def explain(connection: Connection) -> str:
+        query = _OLD.limit(1).params(least_id="a", before_ms=5)
+        sql = query.compile(connection, compile_kwargs={"literal_binds": True})
+        return str(connection.execute(text(f"EXPLAIN QUERY PLAN {sql}")).all())
+
+    plan = await api.database.read(explain)
+    assert "(id<?)" in plan
+    assert "TEMP B-TREE" not in plan
 
 
 async def test_alerts_go_after_thirteen_months(api: PublicApi) -> None:
