@@ -17,7 +17,6 @@ from service.db.ids import new_id
 from service.db.savepoints import attempt
 from service.locations.model import LocationRow
 from service.results.model import Record, Recorded, ResultType, RunStatus
-from service.status_pages import actions as status_pages
 
 log = structlog.get_logger()
 
@@ -115,11 +114,12 @@ def act_on_timers(connection: Connection, *, now_ms: int) -> int:
     return len(due)
 
 
-def abandon(connection: Connection, account_id: str, check_id: str, *, now_ms: int) -> None:
-    """The check goes, and its state with it: nothing else would resolve its incident."""
-    for stored in store.find_states(connection, [check_id]).values():
-        if stored.incident_id is not None:
-            status_pages.resolve_incident(connection, account_id, stored.incident_id, now_ms=now_ms)
+def abandon(connection: Connection, check_id: str, *, now_ms: int) -> None:
+    """The check is about to be deleted: end its incident, and notify whoever waits for its end."""
+    terms = checks.find_terms(connection, check_id)
+    if terms is not None:
+        stored = store.find_states(connection, [check_id]).get(check_id)
+        CheckSteps(connection, check_id, terms, stored, now_ms=now_ms).end()
 
 
 def report_location(

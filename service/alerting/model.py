@@ -92,6 +92,8 @@ class Alert:
     """None: the alert is not about a certificate."""
     artifacts: tuple[str, ...] = ()
     """Names of the result's files, such as a screenshot or a trace."""
+    check_deleted: bool = False
+    """True: the check was deleted before it passed again, which ends its alerts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from service.alerting.content import (
     find_places,
 )
 from service.alerting.model import (
+    Alert,
     AlertPolicy,
     AlertState,
     AlertType,
@@ -27,7 +28,7 @@ from service.alerting.model import (
     StoredAlert,
     StoredState,
 )
-from service.alerting.rules import choose_settings, read_policy, step
+from service.alerting.rules import TRANSITIONS, choose_settings, read_policy, step
 from service.checks import actions as checks
 from service.checks.model import CheckTerms
 from service.db.ids import new_id
@@ -81,6 +82,26 @@ class CheckSteps:
     def tick(self) -> None:
         """Do what was to be done by now without a result."""
         self._step(None, self._stored.result_id)
+
+    def end(self) -> None:
+        """Resolve the incident of a check that is about to be deleted, and notify people.
+
+        Nothing else would ever close what its alerts opened. Whoever was notified of a failure is
+        notified of this, also if the check is muted or deactivated.
+        """
+        self._resolve_incident()
+        state = self._stored.state
+        has_news = state.told is not Level.PASSING
+        is_bad = state.level is not Level.PASSING
+        alert = self._build(
+            TRANSITIONS[state.level, Level.PASSING].alert_type if is_bad else AlertType.RECOVERY,
+            started_ms=state.began_ms if has_news else self._now_ms,
+            result_id=self._stored.result_id,
+        )
+        # The results are deleted with the check.
+        alert = replace(alert, check_deleted=True, result_id=None, artifacts=())
+        if alert_channels.enqueue(self._connection, alert, now_ms=self._now_ms) or has_news:
+            store.add_alert(self._connection, StoredAlert(alert=alert, notified=True))
 
     def save(self) -> None:
         """Store the state if it has changed."""
@@ -180,22 +201,32 @@ class CheckSteps:
 
     def _alert(self, after: Step, before: AlertState, result_id: str | None) -> None:
         is_over = after.state.level is Level.PASSING
-        occasion = Occasion(
-            id=new_id(self._now_ms),
-            alert_type=after.alert_type,
+        alert = self._build(
+            after.alert_type,
             reminder=after.reminder,
             started_ms=before.began_ms if is_over else after.state.since_ms,
-            created_ms=self._now_ms,
-            check_id=self._check_id,
-            group_name=find_group_name(self._connection, self._terms),
-            result=results.find(self._connection, self._check_id, result_id or ""),
+            result_id=result_id,
         )
-        alert = build_alert(occasion, self._terms, read_places(self._connection, self._check_id))
         store.add_alert(self._connection, StoredAlert(alert=alert, notified=after.notifies))
         if after.notifies:
             alert_channels.enqueue(self._connection, alert, now_ms=self._now_ms)
         if self._stored.alert_id is None:
             self._stored = replace(self._stored, alert_id=alert.id)
+
+    def _build(
+        self, alert_type: AlertType, *, started_ms: int, result_id: str | None, reminder: int = 0
+    ) -> Alert:
+        occasion = Occasion(
+            id=new_id(self._now_ms),
+            alert_type=alert_type,
+            reminder=reminder,
+            started_ms=started_ms,
+            created_ms=self._now_ms,
+            check_id=self._check_id,
+            group_name=find_group_name(self._connection, self._terms),
+            result=results.find(self._connection, self._check_id, result_id or ""),
+        )
+        return build_alert(occasion, self._terms, read_places(self._connection, self._check_id))
 
 
 def _as_run(result_id: str, record: Record) -> FinalRun:

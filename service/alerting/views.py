@@ -84,6 +84,8 @@ class CheckAlertShown(ResponseModel):
     """Null: the alert is not about a certificate."""
     artifacts: list[str]
     """Names of the result's files, such as a screenshot or a trace."""
+    check_deleted: bool
+    """True: the check was deleted before it passed again, which ended its alerts."""
 
 
 def render(stored: StoredAlert) -> CheckAlertShown:
@@ -125,6 +127,7 @@ def render(stored: StoredAlert) -> CheckAlertShown:
         if certificate
         else None,
         artifacts=list(alert.artifacts),
+        check_deleted=alert.check_deleted,
     )
 
 

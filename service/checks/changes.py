@@ -147,7 +147,7 @@ def delete(connection: Connection, scope: Scope, check_id: str) -> None:
     find(connection, scope.account_id, check_id)
     jobs.drop_jobs(connection, check_id)
     sessions.abandon(connection, check_id, now_ms=scope.now_ms)
-    alerting.abandon(connection, scope.account_id, check_id, now_ms=scope.now_ms)
+    alerting.abandon(connection, check_id, now_ms=scope.now_ms)
     triggers.forget(connection, Target(Runs.CHECK, check_id))
     variables.forget(connection, Owner.check(scope.account_id, check_id))
     store.delete_check(connection, check_id)

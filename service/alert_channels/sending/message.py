@@ -47,7 +47,7 @@ class Message:
 
     @property
     def link(self) -> str | None:
-        """The most useful one. None: nobody told the service its address."""
+        """The most useful one. None: there are no links."""
         return self.links[0][1] if self.links else None
 
     @property
@@ -68,6 +68,7 @@ _TITLES: Final = {
     AlertType.DEGRADED_FAILURE: "was degraded and has failed",
     AlertType.DEGRADED_RECOVERY: "is no longer degraded",
 }
+_END: Final = "It was deleted before it passed again, so that no recovery follows."
 _RECOVERIES: Final = frozenset({AlertType.RECOVERY, AlertType.DEGRADED_RECOVERY})
 _DEGRADED: Final = frozenset(
     {AlertType.DEGRADED, AlertType.DEGRADED_REMAIN, AlertType.FAILURE_DEGRADED, AlertType.SSL}
@@ -83,7 +84,7 @@ def build_message(alert: AnyAlert, *, base_url: str | None) -> Message:
         tone=tone_of(alert),
         facts=tuple((name, clip(value)) for name, value in _facts(alert)),
         links=tuple(_links(alert, base_url)) if base_url else (),
-        summary=clip(alert.error or build_title(alert)),
+        summary=_END if alert.check_deleted else clip(alert.error or build_title(alert)),
     )
 
 
@@ -107,7 +108,8 @@ def build_title(alert: AnyAlert) -> str:
         if certificate.days_remaining < 0:
             return f"The certificate of {certificate.domain} expired {-days} days ago"
         return f"The certificate of {certificate.domain} expires in {days} days"
-    title = f'Check "{alert.check_name}" {_TITLES[alert.alert_type]}'
+    state = "was deleted" if alert.check_deleted else _TITLES[alert.alert_type]
+    title = f'Check "{alert.check_name}" {state}'
     return f"Reminder {alert.reminder}: {title}" if alert.reminder else title
 
 
@@ -116,8 +118,7 @@ def _facts(alert: Alert) -> Iterator[tuple[str, str]]:
     yield "Check", f"{alert.check_name} ({alert.check_type.value}{group})"
     if alert.check_description:
         yield "Description", alert.check_description
-    if alert.error:
-        yield "What failed", alert.error
+    yield from _reasons(alert)
     if alert.mismatch is not None:
         yield from _compare(alert.mismatch)
     if alert.status_code:
@@ -127,13 +128,25 @@ def _facts(alert: Alert) -> Iterator[tuple[str, str]]:
     if alert.certificate is not None and alert.certificate.subject:
         yield "Certificate", alert.certificate.subject
     yield from _times(alert)
-    yield "Location", alert.location
+    yield from _places(alert)
+    if alert.tags:
+        yield "Tags", _join_names(alert.tags)
+
+
+def _places(alert: Alert) -> Iterator[tuple[str, str]]:
+    if alert.location:
+        yield "Location", alert.location
     if alert.failing_locations:
         yield "Not well at", _join_names(alert.failing_locations)
     if alert.passing_locations:
         yield "Well at", _join_names(alert.passing_locations)
-    if alert.tags:
-        yield "Tags", _join_names(alert.tags)
+
+
+def _reasons(alert: Alert) -> Iterator[tuple[str, str]]:
+    if alert.check_deleted:
+        yield "What happened", _END
+    if alert.error:
+        yield "What failed", alert.error
 
 
 def _compare(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
@@ -152,6 +165,8 @@ def _times(alert: Alert) -> Iterator[tuple[str, str]]:
 
 
 def _links(alert: Alert, base_url: str) -> Iterator[tuple[str, str]]:
+    if alert.check_deleted:
+        return
     yield "Result", result_link(alert, base_url)
     if alert.result_id is None:
         return

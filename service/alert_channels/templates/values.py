@@ -62,7 +62,7 @@ def _of_check(alert: Alert, base_url: str | None) -> dict[str, Any]:
         "REGION": alert.location,
         "RUN_LOCATION": alert.location,
         "RESPONSE_TIME": "" if time_ms is None else round(time_ms),
-        "RESULT_LINK": result_link(alert, base_url) if base_url else "",
+        "RESULT_LINK": result_link(alert, base_url) if base_url and not alert.check_deleted else "",
         "STARTED_AT": spell_time(alert.started_ms),
         "TAGS": list(alert.tags),
         "API_CHECK_RESPONSE_STATUS_CODE": alert.status_code or "",

@@ -78,6 +78,7 @@ check_alert: Final = Table(
     Column("certificate", JSON(none_as_null=True)),  # None: it is not about one
     Column("artifacts", JSON, nullable=False),
     Column("notified", Boolean, nullable=False),  # False: the check was muted or in maintenance
+    Column("check_deleted", Boolean, nullable=False, server_default="0"),  # before it passed again
     Index(None, "account_id", "created_ms"),
     Index(None, "check_id", "created_ms"),
 )

@@ -1,6 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +11,6 @@ from structlog.testing import capture_logs
 from service.alert_channels import actions, store
 from service.alert_channels.delivery import Delivery
 from service.alert_channels.rules import MOST_ATTEMPTS
-from service.clock import Clock
 from service.db.engine import DatabaseFullError
 from service.db.tables.alert_channels import alert_notification
 from tests.builders.alert_channels import (
@@ -24,40 +21,12 @@ from tests.builders.alert_channels import (
     channel_body,
 )
 from tests.builders.check_bodies import check_body
-from tests.builders.outgoing import tools
+from tests.builders.delivering import delivering, settled
 from tests.fakes.clock import FakeClock
 from tests.servers.public_api import ApiUser, PublicApi, serve_public_api
 from tests.servers.receiver import Receiver, serve_receiver
 
 NOTIFICATIONS = "/v1/alert-notifications"
-
-
-class NoWaits:
-    """Chance that makes each wait none at all."""
-
-    def random(self) -> float:
-        return 0.0
-
-
-@asynccontextmanager
-async def delivering(
-    api: PublicApi, *, clock: Clock | None = None, limit_s: float = 5.0
-) -> AsyncIterator[None]:
-    """Deliver what is queued for as long as the context lasts."""
-    chance: Any = NoWaits()
-    delivery = Delivery(
-        api.database,
-        clock or api.backend.clock,
-        api.backend.vault,
-        tools(limit_s=limit_s),
-        random=chance,
-    )
-    task = asyncio.create_task(delivery.run(), name="delivery")
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def a_hook(user: ApiUser, receiver: Receiver, path: str = "/", **fields: Any) -> int:
@@ -88,16 +57,6 @@ async def enqueue(api: PublicApi, check_id: str, *errors: str, **changes: Any) -
         return sum(actions.enqueue(connection, one, now_ms=now_ms) for one in told)
 
     return await api.database.write(change)
-
-
-async def settled(api: PublicApi, count: int) -> list[dict[str, Any]]:
-    """As soon as so many notifications are settled, all of them, oldest first."""
-    async with asyncio.timeout(30):
-        while True:
-            found = (await api.alice.get(f"{NOTIFICATIONS}?limit=100")).body
-            if sum(one["status"] != "IN_PROGRESS" for one in found) >= count:
-                return list(reversed(found))
-            await asyncio.sleep(0.02)
 
 
 async def attempted(api: PublicApi) -> None:

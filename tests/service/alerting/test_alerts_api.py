@@ -60,6 +60,7 @@ async def test_alerts_are_listed_newest_first(api: PublicApi, alice: ApiUser) ->
         "lastPassAt": failure["lastPassAt"],
         "certificate": None,
         "artifacts": [],
+        "checkDeleted": False,
     }
     assert recovery["alertType"] == "ALERT_RECOVERY"
     assert recovery["startedAt"] == failure["startedAt"]
