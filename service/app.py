@@ -69,6 +69,7 @@ from service.scheduling.tick import GROUP, ClockWatch, Scheduler
 from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
 from service.settings import BadgeAccess, Settings
+from service.sign_in import actions as sign_in
 from service.subscriptions import actions as subscriptions
 from service.subscriptions.mails import GROUP as MAIL_GROUP
 from service.subscriptions.mails import Links, StatusMails
@@ -210,6 +211,7 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
         now_ms = clock.now_ms(connection)
         gone = idempotency.forget_old(connection, now_ms=now_ms)
         gone += subscriptions.forget_unconfirmed(connection, now_ms=now_ms)
+        gone += sign_in.forget_expired(connection, now_ms=now_ms)
         gone += alert_channels.forget_old(connection, now_ms=now_ms)
         return gone + audit.forget_old(connection, now_ms=now_ms)
 

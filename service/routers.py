@@ -43,6 +43,7 @@ from service.subscriptions import visitor_routes
 from service.triggers import api as triggers
 from service.triggers import links
 from service.variables import api as variables
+from service.web.routes import page_routes
 
 PREFIXES: Final = ("/v1", "/v2")
 
@@ -94,7 +95,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
     # A redirect has no body, and curl follows none: it would look like a success without one.
     app.router.redirect_slashes = False
     install_errors(app, OPERATIONS)
-    app.router.routes += [*OPERATIONS, *visitor_routes.routes()]
+    app.router.routes += [*OPERATIONS, *visitor_routes.routes(), *page_routes(backend)]
     install_openapi(app, document)
     install_page(app)
     app.add_middleware(

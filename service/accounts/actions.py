@@ -130,6 +130,11 @@ def list_keys(connection: Connection) -> tuple[KeyRow, ...]:
     return store.list_keys(connection)
 
 
+def find_good_key(connection: Connection, key_id: str) -> KeyRow | None:
+    """An API key. None: there is none with this id, or it has ended."""
+    return store.find_good_key(connection, key_id)
+
+
 def end_key(connection: Connection, key_id: str, *, account_id: str, now_ms: int) -> bool:
     """End an API key: refused from the moment of the commit. False: there is no such key."""
     ended = store.revoke(connection, key_id, account_id=account_id, now_ms=now_ms)

@@ -97,8 +97,14 @@ def find_key(connection: Connection, digest: bytes) -> tuple[bytes, Caller] | No
 
 def list_keys(connection: Connection) -> tuple[KeyRow, ...]:
     """The API keys of all accounts, ended ones as well, oldest first."""
-    rows = connection.execute(_KEYS)
-    return tuple(KeyRow(**{**_fields(row), "role": Role(row.role)}) for row in rows)
+    return tuple(_key_row(row) for row in connection.execute(_KEYS))
+
+
+def find_good_key(connection: Connection, key_id: str) -> KeyRow | None:
+    """An API key. None: there is none with this id, or it has ended."""
+    found = _KEYS.where(api_key.c.id == key_id, api_key.c.revoked_ms.is_(None))
+    row = connection.execute(found).first()
+    return None if row is None else _key_row(row)
 
 
 def revoke(connection: Connection, key_id: str, *, account_id: str, now_ms: int) -> bool:
@@ -123,6 +129,10 @@ def rehash(connection: Connection, anew: Callable[[bytes], bytes]) -> None:
     for row in connection.execute(select(api_key.c.id, api_key.c.hash)).all():
         change = update(api_key).where(api_key.c.id == row.id).values(hash=anew(row.hash))
         connection.execute(change)
+
+
+def _key_row(row: Row[Any]) -> KeyRow:
+    return KeyRow(**{**_fields(row), "role": Role(row.role)})
 
 
 def _fields(row: Row[Any]) -> dict[str, Any]:

@@ -14,6 +14,11 @@ from service.http.errors import ForbiddenError, TooManyError, UnauthorizedError
 from service.http.rate_limit import RateClass, class_of, place_of
 from service.http.validation import check_query, check_repeated
 
+KNOWN_CALLER: Final = "picket.caller"
+"""Where the scope of a request has its caller when a page of ours makes it for somebody signed in.
+
+No request from outside can put anything there.
+"""
 _READING: Final = frozenset({"GET", "HEAD"})
 _ALSO_READING: Final = frozenset({"/v1/analytics/checks"})
 """Paths whose POST changes nothing: its body would be too long for a URL."""
@@ -56,6 +61,9 @@ async def _known_caller(
 
 
 async def _authenticate(backend: Backend, connection: HTTPConnection, key: str) -> Caller:
+    known = connection.scope.get(KNOWN_CALLER)
+    if isinstance(known, Caller):
+        return known
     # It is looked up however many others were refused there: a good key that has not come before
     # would be shut out with them, and a look-up costs no more than to refuse.
     caller = await backend.keys.caller(key)

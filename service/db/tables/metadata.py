@@ -13,6 +13,7 @@ from service.db.tables import (
     locations,
     maintenance,
     runs,
+    sign_in,
     status_pages,
 )
 from service.db.tables.conventions import declared
@@ -29,6 +30,7 @@ SUBJECTS: Final = (
     status_pages,
     alert_channels,
     analytics,
+    sign_in,
 )
 """Every module that declares tables; a test holds this equal to the folder."""
 metadata: Final = declared

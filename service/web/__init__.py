@@ -1,0 +1,1 @@
+"""Pages for people: rendered here, and usable without a script where they only show things."""

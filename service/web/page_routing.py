@@ -1,0 +1,122 @@
+"""How pages are declared: who may see one, and how its errors look."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import quote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from service.http.dependencies import Backend
+from service.http.errors import ApiError, ForbiddenError, phrase
+from service.sign_in import actions as sign_in
+from service.sign_in.model import Visitor
+from service.web.form_data import read_form
+from service.web.rendering import Renderer, html_response, theme_of
+from service.web.visit import Visit
+
+SESSION_COOKIE: Final = "picket_session"
+CSRF_FIELD: Final = "csrf"
+_CSRF_HEADER: Final = "x-csrf-token"
+_SEE_OTHER: Final = 303
+
+_WRONG_FORM: Final = (
+    "This form was open for too long, or came from elsewhere. Nothing was changed: load the page"
+    " again and send it once more."
+)
+
+Page = Callable[[Visit], Awaitable[Response]]
+OpenPage = Callable[[Request, Backend, Renderer], Awaitable[Response]]
+
+
+class Pages:
+    """Makes routes of pages."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.renderer = Renderer(backend.public_url)
+
+    def show(self, path: str, page: Page) -> Route:
+        """A page for whoever is signed in."""
+
+        async def endpoint(request: Request) -> Response:
+            visitor = await self._visitor(request)
+            if visitor is None:
+                return self._ask_to_sign_in(request)
+            return await self._answer(request, page, visitor)
+
+        return Route(path, endpoint, methods=["GET"], include_in_schema=False)
+
+    def change(self, path: str, page: Page) -> Route:
+        """What a form of such a page is sent to."""
+
+        async def endpoint(request: Request) -> Response:
+            visitor = await self._visitor(request)
+            if visitor is None:
+                return self._ask_to_sign_in(request)
+            return await self._answer(request, _with_token(page), visitor)
+
+        return Route(path, endpoint, methods=["POST"], include_in_schema=False)
+
+    def open(self, path: str, page: OpenPage, *, methods: tuple[str, ...] = ("GET",)) -> Route:
+        """A page for anybody."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                return await page(request, self._backend, self.renderer)
+            except ApiError as refusal:
+                return self._problem(request, int(refusal.status), refusal.message)
+
+        return Route(path, endpoint, methods=list(methods), include_in_schema=False)
+
+    async def _answer(self, request: Request, page: Page, visitor: Visitor) -> Response:
+        visit = Visit(
+            request=request, backend=self._backend, renderer=self.renderer, visitor=visitor
+        )
+        try:
+            return await page(visit)
+        except ApiError as refusal:
+            return self._problem(request, int(refusal.status), refusal.message)
+        except HTTPException as refusal:
+            return self._problem(request, refusal.status_code, str(refusal.detail))
+
+    async def _visitor(self, request: Request) -> Visitor | None:
+        raw = request.cookies.get(SESSION_COOKIE)
+        if not raw:
+            return None
+        backend = self._backend
+        visitor = await backend.database.read(
+            lambda c: sign_in.find_visitor(c, backend.pepper, raw, now_ms=backend.clock.now_ms(c))
+        )
+        if visitor is not None and visitor.is_stale:
+            await backend.database.write(
+                lambda c: sign_in.extend_session(
+                    c, backend.pepper, raw, now_ms=backend.clock.now_ms(c)
+                )
+            )
+        return visitor
+
+    def _ask_to_sign_in(self, request: Request) -> Response:
+        back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        where = "" if request.method != "GET" or back == "/" else f"?next={quote(back, safe='')}"
+        return RedirectResponse(self.renderer.url("/sign-in") + where, _SEE_OTHER)
+
+    def _problem(self, request: Request, status: int, message: str) -> Response:
+        html = self.renderer.render(
+            "problem.html", title=phrase(status), message=message, theme=theme_of(request)
+        )
+        return html_response(request, html, status=status)
+
+
+def _with_token(page: Page) -> Page:
+    async def checked(visit: Visit) -> Response:
+        sent = visit.request.headers.get(_CSRF_HEADER)
+        if sent is None:
+            sent = (await read_form(visit.request)).text(CSRF_FIELD)
+        if not sign_in.is_csrf_token(visit.visitor, sent):
+            raise ForbiddenError(_WRONG_FORM)
+        return await page(visit)
+
+    return checked

@@ -1,0 +1,17 @@
+"""Every page, and where it is."""
+
+from starlette.routing import BaseRoute, Route
+
+from service.http.dependencies import Backend
+from service.web import gallery, sign_in_page
+from service.web.page_routing import Pages
+from service.web.static_files import PREFIX, serve_asset
+
+_PARTS = (sign_in_page.routes, gallery.routes)
+
+
+def page_routes(backend: Backend) -> list[BaseRoute]:
+    """The routes of all pages, and of what they load."""
+    pages = Pages(backend)
+    asset = Route(f"{PREFIX}/{{digest}}/{{name}}", serve_asset, include_in_schema=False)
+    return [asset, *(route for part in _PARTS for route in part(pages))]

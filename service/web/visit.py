@@ -1,0 +1,77 @@
+"""A request for a page, with what pages use."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from service.http.dependencies import Backend
+from service.sign_in.actions import mask
+from service.sign_in.model import Visitor
+from service.vault.encryption import Viewer
+from service.web.api_calls import ApiAnswer, call_api
+from service.web.rendering import Renderer, html_response, theme_of
+
+T = TypeVar("T")
+
+_SEE_OTHER: Final = 303
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A request of somebody who is signed in."""
+
+    request: Request
+    backend: Backend
+    renderer: Renderer
+    visitor: Visitor
+
+    @property
+    def account_id(self) -> str:
+        """The account whose things are shown."""
+        return self.visitor.caller.account_id
+
+    @property
+    def viewer(self) -> Viewer:
+        """What may be shown of secrets."""
+        return Viewer(self.backend.vault, may_write=self.visitor.caller.may_write)
+
+    @property
+    def base_url(self) -> str:
+        """What addresses for programs begin with."""
+        return self.backend.base_url(self.request)
+
+    async def read(self, query: Callable[[Connection], T]) -> T:
+        """Run a query on the database."""
+        return await self.backend.database.read(query)
+
+    def now_ms(self, connection: Connection) -> int:
+        """The service's time."""
+        return self.backend.clock.now_ms(connection)
+
+    async def call(self, operation: str, body: object = None, *, once: str = "") -> ApiAnswer:
+        """Carry out an operation of the API: `PUT /v1/snippets/42`.
+
+        `once`: an Idempotency-Key, so that a form that is sent twice acts once.
+        """
+        headers = {"idempotency-key": once} if once else {}
+        return await call_api(self.request, self.visitor, operation, body, headers=headers)
+
+    def page(self, template: str, *, status: int = 200, **values: object) -> Response:
+        """A page."""
+        shared = {
+            "visitor": self.visitor,
+            "csrf": mask(self.visitor.csrf),
+            "theme": theme_of(self.request),
+            "path": self.request.url.path,
+            "may_write": self.visitor.caller.may_write,
+        }
+        html = self.renderer.render(template, **{**shared, **values})
+        return html_response(self.request, html, status=status)
+
+    def go(self, path: str) -> Response:
+        """Go on to another page, after a form was accepted."""
+        return RedirectResponse(self.renderer.url(path), _SEE_OTHER)

@@ -1,0 +1,99 @@
+"""Times, durations and numbers as people read them."""
+
+import math
+from datetime import UTC, datetime
+from typing import Final
+
+NOTHING: Final = "\N{EN DASH}"
+"""What stands where there is no value."""
+_SIZES: Final = ("B", "kB", "MB", "GB")
+_S: Final = 1000
+_MIN: Final = 60 * _S
+_H: Final = 60 * _MIN
+_DAY: Final = 24 * _H
+
+
+def format_duration(ms: float | None) -> str:
+    """A duration: `<1 ms`, `412 ms`, `3.8 s`, `2 min 10 s`, `3 h 5 min`; a dash for None."""
+    if ms is None:
+        return NOTHING
+    if ms < 1:
+        return "0 ms" if ms <= 0 else "<1 ms"
+    if ms < 999.5:
+        return f"{ms:.0f} ms"
+    if ms < 9_950:
+        return f"{ms / _S:.1f} s"
+    if ms < 59_500:
+        return f"{ms / _S:.0f} s"
+    return _format_long(round(ms / _S) * _S)
+
+
+def _format_long(ms: int) -> str:
+    if ms < _H:
+        return _pair(ms, (_MIN, "min"), (_S, "s"))
+    if ms < _DAY:
+        return _pair(ms, (_H, "h"), (_MIN, "min"))
+    return _pair(ms, (_DAY, "d"), (_H, "h"))
+
+
+def _pair(ms: int, large: tuple[int, str], small: tuple[int, str]) -> str:
+    whole, rest = divmod(ms, large[0])
+    part = rest // small[0]
+    return f"{whole} {large[1]}" + (f" {part} {small[1]}" if part else "")
+
+
+def format_age(age_ms: float) -> str:
+    """How long ago something was, in its largest unit: `now`, `40 s`, `12 min`, `3 h`, `5 d`."""
+    for unit_ms, name in ((_DAY, "d"), (_H, "h"), (_MIN, "min"), (_S, "s")):
+        if age_ms >= unit_ms:
+            return f"{age_ms // unit_ms:.0f} {name}"
+    return "now"
+
+
+def format_moment(at_ms: int) -> str:
+    """A time to the second: `2026-11-27 03:00:12 UTC`."""
+    return f"{_datetime(at_ms):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def format_iso(at_ms: int) -> str:
+    """A time as programs read it, as in `<time datetime>`."""
+    return f"{_datetime(at_ms):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def format_count(number: int) -> str:
+    """A number in groups of three: `14,203`."""
+    return f"{number:,}"
+
+
+def format_percent(ratio: float | None) -> str:
+    """A share of 0 to 1: `100 %`, `99.98 %`, `99.1 %`, `42 %`; a dash for None.
+
+    It is rounded down: what was not always well is never shown as 100 %.
+    """
+    if ratio is None:
+        return NOTHING
+    hundredths = int(ratio * 10_000 + 1e-9)
+    if hundredths % 100 == 0:
+        return f"{hundredths // 100} %"
+    text = f"{hundredths / 100:.2f}".rstrip("0")
+    return f"{text} %"
+
+
+def format_bytes(number: int | None) -> str:
+    """A size: `512 B`, `1.4 kB`, `12 MB`; a dash for None."""
+    if number is None:
+        return NOTHING
+    if number < 1000:
+        return f"{number} B"
+    power = min(int(math.log10(number)) // 3, len(_SIZES) - 1)
+    size = number / 1000**power
+    return f"{size:.1f} {_SIZES[power]}" if size < 9.95 else f"{size:.0f} {_SIZES[power]}"
+
+
+def format_plural(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun: `1 run`, `14,203 runs`."""
+    return f"{format_count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def _datetime(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / _S, UTC)
