@@ -6,10 +6,11 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from service.alert_channels import store
-from service.alert_channels.model import ChannelRow, SubscriptionRow
+from service.alert_channels.model import ChannelRow, NotificationsQueued, SubscriptionRow
 from service.alert_channels.schemas import ChannelSubscriptionWrite, ChannelWrite
 from service.alert_channels.secrets import decrypt, encrypt, restore
 from service.checks import actions as checks
+from service.db.engine import announce
 from service.groups import actions as groups
 from service.http.errors import InvalidError, NotFoundError
 from service.vault.encryption import DecryptionError, Scope
@@ -68,7 +69,11 @@ def replace(
     before = find(connection, scope.account_id, channel_id)
     config = restore(body.kind, _dump_config(body), _stored_config(before, scope, body))
     sealed = _seal(scope, channel_id, body, config)
-    store.change(connection, channel_id, {**_columns(body), **sealed, "updated_ms": scope.now_ms})
+    changed = {"updated_ms": scope.now_ms, "failures": 0}
+    store.change(connection, channel_id, {**_columns(body), **sealed, **changed})
+    # What waits is tried at once: what the channel is now may do better.
+    store.set_next_try(connection, channel_id, scope.now_ms)
+    announce(connection, NotificationsQueued())
     if body.subscriptions is not None:
         store.unsubscribe(connection, channel_id=channel_id)
         _subscribe_all(connection, scope.account_id, channel_id, body.subscriptions)

@@ -1,16 +1,17 @@
 """Delivers queued notifications: at least once, in order per channel, channels side by side.
 
-A channel's next notification waits until the one before it is settled. A try is counted before it
-begins, so that one which ends the service cannot do so for ever. What was sent when the service
-ended, and not noted yet, is sent again with the same id; while the service lives, only the note is
-tried again.
+A channel's next notification waits until the one before it is settled, so that a receiver that
+takes nothing gets one request at a time, however many wait; the waits grow with the tries that it
+did not take, whichever notification they were for. A try is counted before it begins, so that one
+which ends the service cannot do so for ever. What was sent when the service ended, and not noted
+yet, is sent again with the same id; while the service lives, only the note is tried again.
 """
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from sqlalchemy import Connection
@@ -22,10 +23,11 @@ from service.alert_channels.model import (
     NotificationsQueued,
     NotificationStatus,
 )
-from service.alert_channels.rules import MOST_ATTEMPTS, next_wait_ms
+from service.alert_channels.rules import LONGEST_WAIT_MS, MOST_REFUSALS, backoff_ms
 from service.alert_channels.sender import TAKEN, Envelope, read_envelope, send
 from service.alert_channels.sending.errors import ChannelError, Fault
 from service.alert_channels.sending.outgoing import SendingTools
+from service.alerting.model import Alert
 from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError
 from service.vault.encryption import Vault
@@ -39,8 +41,11 @@ _PAUSE_AFTER_FAULT_S: Final = 5.0
 _FIRST_NOTE_WAIT_S: Final = 1.0
 _LONGEST_NOTE_WAIT_S: Final = 30.0
 _INTERRUPTED: Final = "The service ended each time that it was sent."
+_SUPERSEDED: Final = "Not sent: a later notification about the check follows this reminder."
+_GIVEN_UP: Final = "Given up, because it waited for more than 24 hours."
 _UNREADABLE: Final = "The stored alert cannot be read."
 _INTERNAL: Final = "The service failed to send it; its log says why."
+_UNSETTLED: Final = frozenset({Fault.TEMPORARY, Fault.RATE_LIMITED, Fault.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +117,14 @@ class Delivery:
 
     async def _deliver(self, row: NotificationRow) -> None:
         try:
-            if row.attempts >= MOST_ATTEMPTS:
-                await self._note(row, _Outcome(_INTERRUPTED, Fault.FINAL))
+            obstacle = await self._find_obstacle(row)
+            if obstacle is not None:
+                await self._note(row, _Outcome(obstacle, Fault.FINAL))
                 return
             envelope, now_ms = await self._database.read(lambda c: self._read(c, row))
             if not await self._database.write(lambda c: self._begin(c, row)):
                 return
-            row = replace(row, attempts=row.attempts + 1)
+            row = replace(row, attempts=row.attempts + 1, refusals=row.refusals + 1)
             await self._note(row, await self._try(row, envelope, now_ms))
         except Exception:
             # A job's task: one poisoned row must not end the others.
@@ -128,10 +134,20 @@ class Delivery:
             self._busy.discard(row.channel_id)
             self._woken.set()
 
+    async def _find_obstacle(self, row: NotificationRow) -> str | None:
+        """Why a notification is not sent. None: it is."""
+        if row.refusals >= MOST_REFUSALS:
+            return _INTERRUPTED
+        is_reminder = isinstance(row.alert, Alert) and row.alert.reminder > 0
+        if is_reminder and await self._database.read(lambda c: store.has_later(c, row)):
+            return _SUPERSEDED
+        return None
+
     @staticmethod
     def _begin(connection: Connection, row: NotificationRow) -> bool:
         """Count the try before it is made. False: the notification is settled, or gone."""
-        return store.note_try(connection, row.serial, {"attempts": row.attempts + 1})
+        counted = {"attempts": row.attempts + 1, "refusals": row.refusals + 1}
+        return store.note_try(connection, row.serial, counted)
 
     async def _try(self, row: NotificationRow, envelope: Envelope | None, now_ms: int) -> _Outcome:
         if envelope is None:
@@ -148,7 +164,7 @@ class Delivery:
         except Exception:
             # The last resort of a job's task: it counts as a try, so that it ends some time.
             log.exception("alerts.sending_failed", notification_id=row.id)
-            return _Outcome(_INTERNAL, Fault.TEMPORARY)
+            return _Outcome(_INTERNAL, Fault.REFUSED)
         return _Outcome(TAKEN, None)
 
     def _read(self, connection: Connection, row: NotificationRow) -> tuple[Envelope | None, int]:
@@ -191,21 +207,34 @@ class Delivery:
             if not store.pause(connection, row.channel_id, pause, updated_ms=outcome.updated_ms):
                 # It was replaced meanwhile: what it is now may do better.
                 outcome = replace(outcome, fault=Fault.TEMPORARY)
-        state = self._next_state(row, outcome, now_ms)
-        store.note_try(connection, row.serial, {"outcome": outcome.sentence, **state})
-        if outcome.fault is Fault.PERMANENT:
+        fault, told = outcome.fault, {"outcome": outcome.sentence}
+        if fault in _UNSETTLED and not (fault is Fault.REFUSED and row.refusals >= MOST_REFUSALS):
+            # A receiver that takes nothing says nothing against this notification.
+            refusals = row.refusals if fault is Fault.REFUSED else 0
+            store.note_try(connection, row.serial, {**told, "refusals": refusals})
+        else:
+            status = NotificationStatus.FAILURE if fault else NotificationStatus.SUCCESS
+            store.note_try(connection, row.serial, {**told, "status": status.value})
+        if fault is None:
+            store.forget_failures(connection, row.channel_id)
+        if fault is Fault.PERMANENT:
             store.fail_waiting(connection, row.channel_id, paused_outcome(outcome.sentence))
+        if fault in _UNSETTLED:
+            self._back_off(connection, row.channel_id, outcome, now_ms)
 
-    def _next_state(self, row: NotificationRow, outcome: _Outcome, now_ms: int) -> dict[str, Any]:
-        if outcome.fault is None:
-            return {"status": NotificationStatus.SUCCESS.value}
-        if outcome.fault in (Fault.FINAL, Fault.PERMANENT):
-            return {"status": NotificationStatus.FAILURE.value}
-        wait_ms = next_wait_ms(
-            row.attempts, self._random.random(), demanded_s=outcome.retry_after_s
-        )
-        if wait_ms is not None:
-            return {"next_try_ms": now_ms + wait_ms}
+    def _back_off(
+        self, connection: Connection, channel_id: int, outcome: _Outcome, now_ms: int
+    ) -> None:
+        """The receiver takes nothing: give up what is too old, and let the others wait."""
         is_limited = outcome.fault is Fault.RATE_LIMITED
-        status = NotificationStatus.RATE_LIMITED if is_limited else NotificationStatus.FAILURE
-        return {"status": status.value}
+        store.fail_waiting(
+            connection,
+            channel_id,
+            f"{outcome.sentence} {_GIVEN_UP}",
+            status=NotificationStatus.RATE_LIMITED if is_limited else NotificationStatus.FAILURE,
+            before_ms=now_ms - LONGEST_WAIT_MS,
+        )
+        failures = store.count_failure(connection, channel_id)
+        chance, demanded_s = self._random.random(), outcome.retry_after_s
+        wait_ms = backoff_ms(failures, chance, demanded_s=demanded_s)
+        store.set_next_try(connection, channel_id, now_ms + wait_ms)

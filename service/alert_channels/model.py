@@ -64,6 +64,8 @@ class ChannelRow:
     created_ms: int
     updated_ms: int | None
     """None: never changed."""
+    failures: int = 0
+    """Tries in a row that its receiver did not take; they delay the next one."""
     subscriptions: Sequence["SubscriptionRow"] = ()
     """Read by `store.with_subscriptions` alone."""
 
@@ -143,6 +145,8 @@ class NotificationRow:
     outcome: str | None
     """None: it was not tried yet."""
     created_ms: int
+    refusals: int
+    """Tries in a row that the receiver refused, or that the service's end cut short."""
 
 
 @dataclass(frozen=True, slots=True)

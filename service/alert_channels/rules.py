@@ -6,10 +6,13 @@ from typing import Final
 from service.alert_channels.model import AnyAlert, ChannelChoice, ChannelRow
 from service.alerting.model import Alert, AlertType, LocationAlert
 
-MOST_ATTEMPTS: Final = 6
-"""The first, and five more."""
+MOST_REFUSALS: Final = 10
+"""Tries in a row after which the notification itself is held to be at fault."""
+LONGEST_WAIT_MS: Final = 86_400_000
+"""Older ones are given up when their channel's receiver takes nothing."""
 _FIRST_WAIT_MS: Final = 20_000
-_LONGEST_WAIT_MS: Final = 300_000
+_LONGEST_BACKOFF_MS: Final = 300_000
+_MOST_DOUBLINGS: Final = 10
 _LONGEST_DEMANDED_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
 _SAME_CERTIFICATE_MS: Final = DAY_MS // 2
@@ -79,15 +82,14 @@ def choose_for_new_check(
     return join_choices(own, added)
 
 
-def next_wait_ms(attempts: int, chance: float, *, demanded_s: float | None) -> int | None:
-    """How long to wait after so many tries. None: there is no further one.
+def backoff_ms(failures: int, chance: float, *, demanded_s: float | None) -> int:
+    """How long a channel waits after so many tries in a row that failed.
 
     Full jitter: any time up to a bound that doubles, by a `chance` from 0 to 1. A receiver that
     demands a time, as by `Retry-After`, gets it.
     """
-    if attempts >= MOST_ATTEMPTS:
-        return None
-    bound_ms = min(_FIRST_WAIT_MS << (attempts - 1), _LONGEST_WAIT_MS)
+    doublings = min(failures - 1, _MOST_DOUBLINGS)
+    bound_ms = min(_FIRST_WAIT_MS << doublings, _LONGEST_BACKOFF_MS)
     demanded_ms = 0 if demanded_s is None else min(demanded_s * 1000, _LONGEST_DEMANDED_MS)
     return round(max(chance * bound_ms, demanded_ms))
 

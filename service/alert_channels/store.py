@@ -261,11 +261,54 @@ def note_try(connection: Connection, serial: int, values: Mapping[str, Any]) -> 
     return found.rowcount > 0
 
 
-def fail_waiting(connection: Connection, channel_id: int, outcome: str) -> None:
-    """Everything that waits in a channel has failed."""
-    wanted = and_(alert_notification.c.channel_id == channel_id, _OPEN)
-    values = {"status": NotificationStatus.FAILURE.value, "outcome": outcome}
-    connection.execute(update(alert_notification).where(wanted).values(**values))
+def fail_waiting(
+    connection: Connection,
+    channel_id: int,
+    outcome: str,
+    *,
+    status: NotificationStatus = NotificationStatus.FAILURE,
+    before_ms: int | None = None,
+) -> None:
+    """What waits in a channel, and was queued before, has failed. None: all of it."""
+    wanted = [alert_notification.c.channel_id == channel_id, _OPEN]
+    if before_ms is not None:
+        wanted.append(alert_notification.c.created_ms < before_ms)
+    values = {"status": status.value, "outcome": outcome}
+    connection.execute(update(alert_notification).where(*wanted).values(**values))
+
+
+def set_next_try(connection: Connection, channel_id: int, at_ms: int) -> None:
+    """Have the first that waits in a channel tried then, and those behind it after it."""
+    first = select(func.min(alert_notification.c.serial)).where(
+        alert_notification.c.channel_id == channel_id, _OPEN
+    )
+    is_first = alert_notification.c.serial == first.scalar_subquery()
+    connection.execute(update(alert_notification).where(is_first).values(next_try_ms=at_ms))
+
+
+def count_failure(connection: Connection, channel_id: int) -> int:
+    """Count a try that the receiver did not take; how many there were in a row."""
+    counted = update(alert_channel).where(alert_channel.c.id == channel_id)
+    counted = counted.values(failures=alert_channel.c.failures + 1)
+    found = connection.execute(counted.returning(alert_channel.c.failures)).scalar_one_or_none()
+    return found or 1
+
+
+def forget_failures(connection: Connection, channel_id: int) -> None:
+    """The receiver takes notifications."""
+    wanted = and_(alert_channel.c.id == channel_id, alert_channel.c.failures > 0)
+    connection.execute(update(alert_channel).where(wanted).values(failures=0))
+
+
+def has_later(connection: Connection, row: NotificationRow) -> bool:
+    """Whether the channel is notified of the same check's state by a later notification too."""
+    later = select(alert_notification.c.serial).where(
+        alert_notification.c.check_id == row.check_id,
+        alert_notification.c.channel_id == row.channel_id,
+        alert_notification.c.serial > row.serial,
+        alert_notification.c.is_logged,
+    )
+    return connection.execute(later.limit(1)).first() is not None
 
 
 def list_notifications(

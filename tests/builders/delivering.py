@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from random import Random
 from typing import Any, Final
 
 from service.alert_channels.delivery import Delivery
@@ -13,25 +14,36 @@ from tests.servers.public_api import PublicApi
 NOTIFICATIONS: Final = "/v1/alert-notifications"
 
 
-class NoWaits:
-    """Chance that makes each wait none at all."""
+class Chance(Random):
+    """Chance that is always the same."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self._value = value
 
     def random(self) -> float:
-        return 0.0
+        return self._value
 
 
 @asynccontextmanager
 async def delivering(
-    api: PublicApi, *, clock: Clock | None = None, limit_s: float = 5.0, **sending: Any
+    api: PublicApi,
+    *,
+    clock: Clock | None = None,
+    limit_s: float = 5.0,
+    chance: float = 0.0,
+    **sending: Any,
 ) -> AsyncIterator[None]:
-    """Deliver what is queued for as long as the context lasts; `sending`: fields of the tools."""
-    chance: Any = NoWaits()
+    """Deliver what is queued for as long as the context lasts; `chance`: 0 makes each wait none.
+
+    `sending`: fields of the tools.
+    """
     delivery = Delivery(
         api.database,
         clock or api.backend.clock,
         api.backend.vault,
         tools(limit_s=limit_s, **sending),
-        random=chance,
+        random=Chance(chance),
     )
     task = asyncio.create_task(delivery.run(), name="delivery")
     try:

@@ -7,9 +7,12 @@ class Fault(Enum):
     """What follows from it."""
 
     TEMPORARY = "temporary"
-    """It is tried again."""
+    """The receiver cannot be reached, or takes nothing for now; it is tried again for a day."""
     RATE_LIMITED = "rate_limited"
-    """The receiver takes no more for now; it is tried again."""
+    """The receiver takes no more for now; it is tried again for a day."""
+    REFUSED = "refused"
+    """The receiver answered and did not take it, which the next may fare better with; it is tried
+    again a few times."""
     FINAL = "final"
     """This one is given up; the next may do better."""
     PERMANENT = "permanent"

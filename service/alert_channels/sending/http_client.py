@@ -20,6 +20,15 @@ LIMIT_S: Final = 10.0
 _SCHEMES: Final = frozenset({"http", "https"})
 _NO_URL: Final = "The channel's URL, with its variables filled in, is no http or https URL."
 _USER_AGENT: Final = "picket-alerts"
+_FAULTS: Final[Mapping[int, Fault]] = {
+    408: Fault.TEMPORARY,
+    425: Fault.TEMPORARY,
+    429: Fault.RATE_LIMITED,
+    502: Fault.TEMPORARY,
+    503: Fault.TEMPORARY,
+    504: Fault.TEMPORARY,
+}
+"""Statuses that say nothing about the request; the others refuse it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +61,7 @@ class HttpAnswer:
     def raise_for_status(self, faults: Mapping[int, Fault]) -> None:
         """Refuse what is no success.
 
-        `faults`: what statuses mean to this receiver; 429 and the others mean the same to all.
+        `faults`: what statuses mean to this receiver; the others mean the same to all.
 
         Raises:
             ChannelError: the receiver did not take it.
@@ -60,11 +69,10 @@ class HttpAnswer:
         if self.status < HTTPStatus.MULTIPLE_CHOICES:
             return
         if self.status < HTTPStatus.BAD_REQUEST:
-            raise ChannelError(f"The receiver answered {self.phrase}; redirects are not followed.")
-        found = Fault.TEMPORARY
-        if self.status == HTTPStatus.TOO_MANY_REQUESTS:
-            found = Fault.RATE_LIMITED
-        fault = faults.get(self.status, found)
+            raise ChannelError(
+                f"The receiver answered {self.phrase}; redirects are not followed.", Fault.REFUSED
+            )
+        fault = faults.get(self.status, _FAULTS.get(self.status, Fault.REFUSED))
         raise ChannelError(
             f"The receiver answered {self.phrase}.", fault, retry_after_s=self.retry_after_s
         )

@@ -39,6 +39,7 @@ alert_channel: Final = Table(
     Column("paused_ms", BigInteger),  # since when; None: as above
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger),  # None: never changed
+    Column("failures", Integer, nullable=False, server_default="0"),  # in a row, of its receiver
     Index(None, "account_id", "id"),
     sqlite_autoincrement=True,  # subscriptions name channels by number
 )
@@ -79,6 +80,7 @@ alert_notification: Final = Table(
     Column("next_try_ms", BigInteger, nullable=False),
     Column("outcome", String),  # of the last try, in one sentence; None: not tried yet
     Column("created_ms", BigInteger, nullable=False),
+    Column("refusals", Integer, nullable=False, server_default="0"),  # in a row
     Index(None, "account_id", "created_ms"),
     Index(None, "check_id", "channel_id", "serial"),
     Index(

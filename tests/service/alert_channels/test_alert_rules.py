@@ -5,12 +5,11 @@ import pytest
 from service.alert_channels.model import ChannelChoice, ChannelRow, ChannelType
 from service.alert_channels.rules import (
     DAY_MS,
-    MOST_ATTEMPTS,
+    backoff_ms,
     choose_for_new_check,
     expiry_ms,
     is_told,
     join_choices,
-    next_wait_ms,
     wants,
 )
 from service.alerting.model import AlertType
@@ -104,15 +103,14 @@ def test_a_new_check_takes_all_channels_or_those_that_take_it() -> None:
     assert [one.channel_id for one in chosen] == [1, 2, 3]
 
 
-def test_waits_are_spread_double_and_end() -> None:
-    longest = [next_wait_ms(attempts, 1.0, demanded_s=None) for attempts in range(1, 7)]
-    assert longest == [20_000, 40_000, 80_000, 160_000, 300_000, None]
-    assert next_wait_ms(1, 0.0, demanded_s=None) == 0
-    assert next_wait_ms(1, 0.25, demanded_s=None) == 5_000
-    assert MOST_ATTEMPTS == 6
+def test_waits_are_spread_and_double_up_to_five_minutes() -> None:
+    longest = [backoff_ms(failures, 1.0, demanded_s=None) for failures in (1, 2, 3, 4, 5, 6, 500)]
+    assert longest == [20_000, 40_000, 80_000, 160_000, 300_000, 300_000, 300_000]
+    assert backoff_ms(1, 0.0, demanded_s=None) == 0
+    assert backoff_ms(1, 0.25, demanded_s=None) == 5_000
 
 
 def test_a_receiver_that_demands_a_wait_gets_it_up_to_an_hour() -> None:
-    assert next_wait_ms(1, 0.5, demanded_s=90) == 90_000
-    assert next_wait_ms(1, 1.0, demanded_s=5) == 20_000
-    assert next_wait_ms(1, 0.5, demanded_s=1e9) == 3_600_000
+    assert backoff_ms(1, 0.5, demanded_s=90) == 90_000
+    assert backoff_ms(1, 1.0, demanded_s=5) == 20_000
+    assert backoff_ms(1, 0.5, demanded_s=1e9) == 3_600_000

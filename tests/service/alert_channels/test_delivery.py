@@ -10,9 +10,10 @@ from structlog.testing import capture_logs
 
 from service.alert_channels import actions, store
 from service.alert_channels.delivery import Delivery
-from service.alert_channels.rules import MOST_ATTEMPTS
+from service.alert_channels.rules import LONGEST_WAIT_MS, MOST_REFUSALS, backoff_ms
+from service.alerting.model import AlertType
 from service.db.engine import DatabaseFullError
-from service.db.tables.alert_channels import alert_notification
+from service.db.tables.alert_channels import alert_channel, alert_notification
 from tests.builders.alert_channels import (
     a_certificate_alert,
     a_channel,
@@ -27,6 +28,7 @@ from tests.servers.public_api import ApiUser, PublicApi, serve_public_api
 from tests.servers.receiver import Receiver, serve_receiver
 
 NOTIFICATIONS = "/v1/alert-notifications"
+HOUR_MS = 3_600_000
 
 
 async def a_hook(user: ApiUser, receiver: Receiver, path: str = "/", **fields: Any) -> int:
@@ -59,12 +61,12 @@ async def enqueue(api: PublicApi, check_id: str, *errors: str, **changes: Any) -
     return await api.database.write(change)
 
 
-async def attempted(api: PublicApi) -> None:
-    """As soon as the outcome of the only notification's try is known."""
+async def attempted(api: PublicApi, serial: int = 1) -> None:
+    """As soon as the outcome of the notification's try is known."""
+    query = select(alert_notification.c.outcome).where(alert_notification.c.serial == serial)
     async with asyncio.timeout(30):
         while True:
-            (shown,) = (await api.alice.get(NOTIFICATIONS)).body
-            if shown["notificationResult"]:
+            if await api.database.read(lambda c: c.execute(query).scalar_one()):
                 return
             await asyncio.sleep(0.02)
 
@@ -110,18 +112,17 @@ async def test_what_a_receiver_does_not_take_is_tried_again_in_order(
     assert [one["attempts"] for one in found] == [3, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("status", "ends"), [(500, "FAILURE"), (429, "RATE_LIMITED"), (404, "FAILURE")]
-)
-async def test_tries_end_and_the_next_alert_has_its_turn(
-    api: PublicApi, alice: ApiUser, status: int, ends: str
+@pytest.mark.parametrize("status", [500, 404, 302])
+async def test_what_a_receiver_refuses_is_given_up_and_the_next_alert_has_its_turn(
+    api: PublicApi, alice: ApiUser, status: int
 ) -> None:
     async with serve_receiver() as receiver, delivering(api):
-        receiver.answers += [status] * 6
+        receiver.answers += [status] * MOST_REFUSALS
         channel = await a_hook(alice, receiver)
         await enqueue(api, await a_check(alice), "1", "2")
         first, second = await settled(api, 2)
-        assert (first["status"], first["attempts"], second["status"]) == (ends, 6, "SUCCESS")
+        assert (first["status"], first["attempts"]) == ("FAILURE", MOST_REFUSALS)
+        assert second["status"] == "SUCCESS"
         assert first["notificationResult"].startswith(f"The receiver answered {status} ")
         failed = (await alice.get(f"{NOTIFICATIONS}?hasFailures=true")).body
         assert [one["id"] for one in failed] == [first["id"]]
@@ -131,8 +132,140 @@ async def test_tries_end_and_the_next_alert_has_its_turn(
     assert (await alice.get(f"/v1/alert-channels/{channel}")).body["paused"] is None
 
 
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_receiver_that_takes_nothing_for_a_while_gets_everything_later(
+    api: PublicApi, alice: ApiUser, status: int
+) -> None:
+    async with serve_receiver() as receiver, delivering(api):
+        receiver.answers += [status] * (2 * MOST_REFUSALS)
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1", "2", "3")
+        found = await settled(api, 3)
+    assert [one["status"] for one in found] == ["SUCCESS"] * 3
+    assert [one["attempts"] for one in found] == [2 * MOST_REFUSALS + 1, 1, 1]
+    assert [got.body for got in receiver.got[-3:]] == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize(("status", "ends"), [(503, "FAILURE"), (429, "RATE_LIMITED")])
+async def test_what_waited_for_a_day_is_given_up_when_its_receiver_takes_nothing(
+    api: PublicApi, alice: ApiUser, status: int, ends: str
+) -> None:
+    async with serve_receiver() as receiver:
+        receiver.answers.append(status)
+        await a_hook(alice, receiver)
+        check = await a_check(alice)
+        await enqueue(api, check, "1", "2")
+        await put(api, created_ms=alert_notification.c.created_ms - HOUR_MS)
+        await enqueue(api, check, "3")
+        async with delivering(api, clock=later(api, LONGEST_WAIT_MS - HOUR_MS // 2)):
+            found = await settled(api, 3)
+    assert [one["status"] for one in found] == [ends, ends, "SUCCESS"]
+    for one in found[:2]:
+        assert one["notificationResult"].startswith(f"The receiver answered {status} ")
+        assert one["notificationResult"].endswith("it waited for more than 24 hours.")
+    assert [got.body for got in receiver.got] == [b"1", b"3"]
+
+
+async def test_what_waited_longer_is_sent_to_a_receiver_that_takes_it(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver:
+        await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1", "2")
+        async with delivering(api, clock=later(api, 2 * LONGEST_WAIT_MS)):
+            found = await settled(api, 2)
+    assert [one["status"] for one in found] == ["SUCCESS"] * 2
+
+
+async def test_the_next_in_line_waits_as_long_as_its_channel_has_failed(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    """A backlog is no reason to try a dead receiver more often."""
+    clock = later(api, HOUR_MS)
+    async with serve_receiver() as receiver:
+        receiver.answers.append(500)
+        channel = await a_hook(alice, receiver)
+        await enqueue(api, await a_check(alice), "1", "2")
+        await put(api, refusals=MOST_REFUSALS - 1)
+        failed = update(alert_channel).values(failures=3)
+        await api.database.write(lambda c: c.execute(failed))
+        async with delivering(api, clock=clock, chance=1.0):
+            first, second = await settled(api, 1)
+        assert (first["status"], second["attempts"]) == ("FAILURE", 0)
+        assert await next_try_ms(api, 2) == clock.now + backoff_ms(4, 1.0, demanded_s=None)
+        one = f"/v1/alert-channels/{channel}"
+        async with delivering(api, clock=clock, chance=1.0):
+            assert (await alice.put(one, (await alice.get(one)).body)).status == 200
+            assert [item["status"] for item in await settled(api, 2)] == ["FAILURE", "SUCCESS"]
+    assert [got.body for got in receiver.got] == [b"1", b"2"]
+
+
+async def test_a_receiver_that_takes_something_is_tried_soon_when_it_fails_again(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    clock = later(api, HOUR_MS)
+    async with serve_receiver() as receiver:
+        await a_hook(alice, receiver)
+        receiver.answers += [200, 503]
+        await enqueue(api, await a_check(alice), "1", "2")
+        failed = update(alert_channel).values(failures=30)
+        await api.database.write(lambda c: c.execute(failed))
+        async with delivering(api, clock=clock, chance=1.0):
+            await attempted(api, 2)
+    assert await next_try_ms(api, 2) == clock.now + backoff_ms(1, 1.0, demanded_s=None)
+
+
+async def test_a_reminder_is_not_sent_when_a_later_notification_follows(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with serve_receiver() as receiver:
+        await a_hook(alice, receiver)
+        one, other = await a_check(alice), await a_check(alice)
+        await enqueue(api, one, "failed")
+        await enqueue(api, one, "reminder 1", alert_type=AlertType.FAILURE_REMAIN, reminder=1)
+        await enqueue(api, one, "reminder 2", alert_type=AlertType.FAILURE_REMAIN, reminder=2)
+        await enqueue(api, other, "other failed")
+        await enqueue(api, other, "other reminder", reminder=1)
+        await enqueue(api, one, "recovered", alert_type=AlertType.RECOVERY)
+        async with delivering(api):
+            found = await settled(api, 6)
+    bodies = [b"failed", b"other failed", b"other reminder", b"recovered"]
+    assert [got.body for got in receiver.got] == bodies
+    assert [found[order]["status"] for order in (1, 2)] == ["FAILURE"] * 2
+    sentence = "Not sent: a later notification about the check follows this reminder."
+    assert {found[order]["notificationResult"] for order in (1, 2)} == {sentence}
+
+
+async def test_the_newest_reminder_is_sent(api: PublicApi, alice: ApiUser) -> None:
+    async with serve_receiver() as receiver:
+        await a_hook(alice, receiver)
+        await a_hook(alice, receiver)
+        check = await a_check(alice)
+        await enqueue(api, check, "reminder 1", alert_type=AlertType.FAILURE_REMAIN, reminder=1)
+        async with delivering(api):
+            found = await settled(api, 2)
+    assert [one["status"] for one in found] == ["SUCCESS"] * 2
+
+
+def later(api: PublicApi, by_ms: int) -> FakeClock:
+    """A clock that stands at a time after that by which alerts are queued."""
+    now_ms = api.backend.clock.now_ms(None)  # type: ignore[arg-type]
+    return FakeClock(now_ms + by_ms)
+
+
+async def put(api: PublicApi, **columns: Any) -> None:
+    """Change all notifications."""
+    changed = update(alert_notification).values(**columns)
+    await api.database.write(lambda c: c.execute(changed))
+
+
+async def next_try_ms(api: PublicApi, serial: int) -> int:
+    query = select(alert_notification.c.next_try_ms).where(alert_notification.c.serial == serial)
+    return int(await api.database.read(lambda c: c.execute(query).scalar_one()))
+
+
 async def test_a_demanded_wait_is_kept(api: PublicApi, alice: ApiUser) -> None:
-    clock = FakeClock(1 << 42)  # later than the API's clock, by which alerts are queued
+    clock = later(api, HOUR_MS)
     async with serve_receiver() as receiver, delivering(api, clock=clock):
         receiver.answers.append(429)
         receiver.headers["retry-after"] = "120"
@@ -251,15 +384,15 @@ async def test_a_try_is_counted_before_it_is_made(api: PublicApi, alice: ApiUser
         receiver.hangs = True
         await a_hook(alice, receiver)
         await enqueue(api, await a_check(alice), "1")
-        for count in range(1, MOST_ATTEMPTS + 1):
+        for count in range(1, MOST_REFUSALS + 1):
             async with delivering(api, limit_s=30):
                 await receiver.wait_for(count)
                 (shown,) = (await alice.get(NOTIFICATIONS)).body
                 assert (shown["status"], shown["attempts"]) == ("IN_PROGRESS", count)
         async with delivering(api):
             (shown,) = await settled(api, 1)
-        assert len(receiver.got) == MOST_ATTEMPTS
-    assert (shown["status"], shown["attempts"]) == ("FAILURE", MOST_ATTEMPTS)
+        assert len(receiver.got) == MOST_REFUSALS
+    assert (shown["status"], shown["attempts"]) == ("FAILURE", MOST_REFUSALS)
     assert shown["notificationResult"] == "The service ended each time that it was sent."
 
 
@@ -317,7 +450,7 @@ async def test_logs_name_no_receiver(api: PublicApi, alice: ApiUser) -> None:
             await a_hook(alice, receiver, "/s3cr3t")
             await enqueue(api, await a_check(alice), "1")
             (shown,) = await settled(api, 1)
-    assert [one["event"] for one in logs].count("alerts.notification_tried") == 6
+    assert [one["event"] for one in logs].count("alerts.notification_tried") == 7
     for text in (str(logs), str(shown)):
         assert "s3cr3t" not in text
         assert receiver.url not in text

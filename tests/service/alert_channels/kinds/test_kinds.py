@@ -159,14 +159,14 @@ async def test_a_location_is_told_of_once_with_its_checks() -> None:
 
 STATUSES: list[tuple[str, int, Fault]] = [
     ("SLACK", 404, Fault.PERMANENT),
-    ("SLACK", 500, Fault.TEMPORARY),
+    ("SLACK", 500, Fault.REFUSED),
     ("SLACK", 429, Fault.RATE_LIMITED),
     ("PAGERDUTY", 400, Fault.FINAL),
     ("PAGERDUTY", 403, Fault.PERMANENT),
     ("PAGERDUTY", 503, Fault.TEMPORARY),
     ("OPSGENIE", 403, Fault.PERMANENT),
     ("OPSGENIE", 422, Fault.FINAL),
-    ("WEBHOOK", 404, Fault.TEMPORARY),
+    ("WEBHOOK", 404, Fault.REFUSED),
     ("WEBHOOK", 410, Fault.PERMANENT),
     ("SMS", 503, Fault.TEMPORARY),
     ("SMS", 422, Fault.PERMANENT),
