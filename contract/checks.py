@@ -93,7 +93,7 @@ class BrowserSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="
     runtime_id: RuntimeId | None = None
     """The runtime that the script runs on. None: the newest one of the agent."""
     ssl_check_domain: str | None = None
-    """The host whose certificate is watched for expiry; runs do not use it. None: no host."""
+    """The host whose certificate is watched for expiry, at port 443. None: no host."""
     playwright_config: dict[str, object] | None = None
     """`timeout`, `use` and `expect` of a Playwright configuration. None: Playwright's defaults."""
 

@@ -227,6 +227,10 @@ class BrowserEvidence(ScriptEvidence, frozen=True, kw_only=True, tag_field="kind
     """Evidence of a BROWSER check."""
 
     pages: tuple[PageSeen, ...] = ()
+    ssl_check_domain: str | None = None
+    """The host whose certificate is watched. None: the check names none."""
+    tls: TlsFacts | None = None
+    """What that host showed. None: there is no such host, or it showed nothing."""
 
 
 class MultiStepEvidence(

@@ -209,6 +209,7 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
             yield from _section("Errors", script_errors(evidence))
             yield from _section("Pages", pages(evidence.pages))
             yield from _section("Requests", requests(evidence.requests))
+            yield from _section("TLS", _tls(evidence.tls))
         case MultiStepEvidence():
             yield from _section("Tests", script_tests(evidence))
             yield from _section("Errors", script_errors(evidence))

@@ -114,6 +114,9 @@ class BrowserResultShown(MultiStepResultShown):
     pages: list[PageShown]
     playwright_test_videos: list[str]
     """Paths of the videos, relative to the service's URL."""
+    tls: dict[str, Any] | None
+    """Version, cipher and certificates of the host that `sslCheckDomain` names. Null: it names
+    none, or the host showed none."""
 
 
 class PlaywrightResultShown(ScriptRunShown):

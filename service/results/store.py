@@ -43,7 +43,9 @@ from service.results.model import (
 
 log = structlog.get_logger()
 
-TYPES_WITH_TLS: Final = (CheckType.API.value, CheckType.TCP.value, CheckType.URL.value)
+TYPES_WITH_TLS: Final = tuple(
+    one.value for one in (CheckType.API, CheckType.BROWSER, CheckType.TCP, CheckType.URL)
+)
 """The check types whose results have TLS evidence."""
 
 

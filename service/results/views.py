@@ -42,6 +42,7 @@ def render_browser(result: Result, started_ms: int, result_id: str) -> dict[str,
         "traceSummary": _summary(pages, seen),
         "pages": [_page(page) for page in pages],
         "playwrightTestVideos": _paths(result, result_id, "video"),
+        "tls": to_builtins(seen.tls) if seen and seen.tls else None,
     }
 
 

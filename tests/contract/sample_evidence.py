@@ -108,6 +108,8 @@ EVIDENCE: dict[str, Evidence] = {
         errors=(SCRIPT_ERROR,),
         user_script_errors=1,
         pages=(PAGE,),
+        ssl_check_domain="shop.example",
+        tls=_TLS,
     ),
     "multiStep": MultiStepEvidence(
         runtime_id="2026.04",

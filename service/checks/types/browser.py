@@ -12,8 +12,8 @@ class BrowserCheckWrite(ScriptCheckWrite):
 
     kind = CheckType.BROWSER
     ssl_check_domain: Domain = None
-    """Host whose certificate alerts on expiry are to watch; kept, without effect until there are
-    alerts. Null: none."""
+    """Host whose certificate alerts on expiry watch; each run looks at it, at port 443. Null:
+    none."""
 
 
 BROWSER = TypeDefinition(

@@ -15,6 +15,7 @@ from contract.evidence import (
     StepSeen,
     SuiteTest,
     TestCounts,
+    TlsFacts,
 )
 from contract.result import Artifact, ArtifactKind, Evidence, LogLine, Outcome, Status
 from service.results.shapes import BrowserResultShown, MultiStepResultShown, PlaywrightResultShown
@@ -39,6 +40,8 @@ BROWSER = BrowserEvidence(
     tests=(ScriptTest(title="buys", status="failed", outcome="unexpected", took_ms=5),),
     errors=(ScriptError(message="expected 1", where="script.js:5:14", test="buys", frame="> 5"),),
     user_script_errors=1,
+    ssl_check_domain="shop.test",
+    tls=TlsFacts(verified=True, days_to_expiry=29.5),
 )
 
 
@@ -105,6 +108,7 @@ async def test_a_browser_result_shows_pages_with_vitals_and_errors(
     error = seen["errors"][0]
     assert (error["where"], error["test"], error["frame"]) == ("script.js:5:14", "buys", "> 5")
     assert [(one["title"], one["status"]) for one in seen["tests"]] == [("buys", "failed")]
+    assert (seen["tls"]["verified"], seen["tls"]["daysToExpiry"]) == (True, 29.5)
     assert seen["jobLog"] == [{"time": START_MS + 3, "msg": "hello", "level": "WARN"}]
     assert seen["jobAssets"] == ["trace.zip", "video.webm", "test-results.json"]
     at = f"/v1/check-results/{check['id']}/{result['id']}/assets"

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from contract.evidence import HttpEvidence, SentRequest, TlsFacts
+from contract.evidence import BrowserEvidence, HttpEvidence, SentRequest, TlsFacts
 from contract.result import Failure, FailureKind, Outcome, Status
 from service.results.model import ResultType
-from tests.builders.check_bodies import check_body
+from tests.builders.check_bodies import check_body, script_body
 from tests.builders.stored_results import START_MS, passed, store
 from tests.servers.public_api import ApiUser, PublicApi
 
@@ -88,6 +88,19 @@ async def test_a_status_counts_the_days_of_the_certificate(api: PublicApi, alice
     check = await a_check(alice)
     evidence = HttpEvidence(
         request=SentRequest(method="GET", url="https://a.test/"),
+        tls=TlsFacts(verified=True, days_to_expiry=29.9),
+    )
+    await store(api, check, passed(evidence=evidence))
+    assert (await status_of(alice, check))["sslDaysRemaining"] == 29
+
+
+async def test_a_browser_check_counts_the_days_of_the_certificate_that_it_watches(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    check = (await alice.post("/v1/checks/browser", script_body("browser"))).body
+    evidence = BrowserEvidence(
+        runtime_id="2026.04",
+        ssl_check_domain="a.test",
         tls=TlsFacts(verified=True, days_to_expiry=29.9),
     )
     await store(api, check, passed(evidence=evidence))
