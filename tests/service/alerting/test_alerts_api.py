@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from contract.result import Status
+from service.accounts.model import Role
 from service.alerting import preview
 from service.alerting.preview import MOST_RESULTS
 from service.db.tables.alerting import location_alert
@@ -272,3 +273,12 @@ async def test_alerts_about_locations_are_listed(
         }
     ]
     assert (await charlie.get("/v1/location-alerts")).body == []
+
+
+async def test_a_key_that_only_reads_may_preview(api: PublicApi, alice: ApiUser) -> None:
+    check = await a_check(alice)
+    await play(api, check, "F")
+    reader = await api.colleague("Rita", role=Role.READ_ONLY)
+    answer = await reader.post(PREVIEW, {"checkId": check["id"], "alertSettings": {}})
+    assert answer.status == 200
+    assert [one["alertType"] for one in answer.body["alerts"]] == ["ALERT_FAILURE"]
