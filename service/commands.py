@@ -168,9 +168,9 @@ def print_audit(*, limit: int, account: str | None) -> None:
     entries = _done(lambda c: audit.list_newest(c.connection, limit=limit, account_id=account))
     for entry in entries:
         at = datetime.fromtimestamp(entry.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        told = {"at": at, **asdict(entry)}
-        del told["at_ms"]
-        click.echo(json.dumps(told))
+        line = {"at": at, **asdict(entry)}
+        del line["at_ms"]
+        click.echo(json.dumps(line))
 
 
 def print_openapi() -> None:

@@ -11,9 +11,9 @@ _ALL_BITS: Final = {4: 32, 6: 128}
 
 @dataclass(frozen=True, slots=True)
 class StaticAddresses:
-    """Where agents' requests come from, as they were told: pairs of a region and a network."""
+    """Where agents' requests come from: pairs of a region and a network, as they were set."""
 
-    told: tuple[tuple[str, Network], ...] = ()
+    pairs: tuple[tuple[str, Network], ...] = ()
 
     def of_version(self, version: int) -> list[str]:
         """The addresses of IPv4 or IPv6, each once."""
@@ -27,13 +27,13 @@ class StaticAddresses:
         return found
 
     def _spelled(self, version: int) -> Iterator[tuple[str, str]]:
-        for region, network in self.told:
+        for region, network in self.pairs:
             if network.version == version:
                 yield region, _format_network(network)
 
 
 NO_ADDRESSES: Final = StaticAddresses()
-"""Nothing was told."""
+"""None are set."""
 
 
 def parse_addresses(text: str) -> StaticAddresses:

@@ -18,13 +18,14 @@ from service.alert_channels.model import (
     CheckSubscriptions,
     NotificationsQueued,
     NotificationStatus,
+    Subscriber,
     SubscriptionRow,
 )
 from service.alert_channels.rules import (
     DAY_MS,
     choose_for_new_check,
     expiry_ms,
-    is_told,
+    is_same_certificate,
     join_choices,
     wants,
 )
@@ -64,9 +65,10 @@ def enqueue_location(connection: Connection, alert: LocationAlert, *, now_ms: in
 
 def _is_news(connection: Connection, channel: ChannelRow, alert: Alert) -> bool:
     expires_ms = expiry_ms(alert)
-    if is_told(store.find_told_expiry(connection, channel.id, alert.check_id), expires_ms):
+    known_ms = store.find_notified_expiry(connection, channel.id, alert.check_id)
+    if is_same_certificate(known_ms, expires_ms):
         return False
-    store.note_told_expiry(connection, channel.id, alert.check_id, expires_ms)
+    store.note_notified_expiry(connection, channel.id, alert.check_id, expires_ms)
     return True
 
 
@@ -179,70 +181,50 @@ def find_of_groups(
     return _by_owner(rows)[1]
 
 
-def subscribe_new_check(
+def subscribe_new(
     connection: Connection,
     account_id: str,
-    check_id: str,
+    subscriber: Subscriber,
     wanted: Sequence[ChannelChoice],
     *,
     auto_assign: bool,
 ) -> None:
-    """Subscribe a new check: as it says, to channels that take new checks, perhaps to all.
+    """Subscribe a new check or group as it says; perhaps to all channels.
+
+    A check is subscribed to the channels that take new checks, too.
 
     Raises:
         InvalidError: it names a channel that is not there.
     """
     channels = store.list_automatic(connection, account_id)
     _require_known(channels, wanted)
-    for one in choose_for_new_check(wanted, channels, auto_assign=auto_assign):
-        store.subscribe(connection, one.channel_id, check_id=check_id, activated=one.activated)
+    if subscriber.check_id is None:
+        channels = dict.fromkeys(channels, False)
+    choices = choose_for_new_check(wanted, channels, auto_assign=auto_assign)
+    _subscribe(connection, subscriber, choices)
 
 
-def subscribe_new_group(
+def replace_subscriptions(
     connection: Connection,
     account_id: str,
-    group_id: int,
+    subscriber: Subscriber,
     wanted: Sequence[ChannelChoice],
-    *,
-    auto_assign: bool,
 ) -> None:
-    """Subscribe a new group: as it says, perhaps to all channels.
-
-    Raises:
-        InvalidError: it names a channel that is not there.
-    """
-    channels = dict.fromkeys(store.list_automatic(connection, account_id), False)
-    _require_known(channels, wanted)
-    for one in choose_for_new_check(wanted, channels, auto_assign=auto_assign):
-        store.subscribe(connection, one.channel_id, group_id=group_id, activated=one.activated)
-
-
-def replace_of_check(
-    connection: Connection, account_id: str, check_id: str, wanted: Sequence[ChannelChoice]
-) -> None:
-    """Make these the subscriptions of a check.
+    """Make these the subscriptions of a check or a group.
 
     Raises:
         InvalidError: it names a channel that is not there.
     """
     _require_known(store.list_automatic(connection, account_id), wanted)
-    store.unsubscribe(connection, check_id=check_id)
-    for one in wanted:
-        store.subscribe(connection, one.channel_id, check_id=check_id, activated=one.activated)
+    store.unsubscribe(connection, subscriber)
+    _subscribe(connection, subscriber, wanted)
 
 
-def replace_of_group(
-    connection: Connection, account_id: str, group_id: int, wanted: Sequence[ChannelChoice]
+def _subscribe(
+    connection: Connection, subscriber: Subscriber, choices: Iterable[ChannelChoice]
 ) -> None:
-    """Make these the subscriptions of a group.
-
-    Raises:
-        InvalidError: it names a channel that is not there.
-    """
-    _require_known(store.list_automatic(connection, account_id), wanted)
-    store.unsubscribe(connection, group_id=group_id)
-    for one in wanted:
-        store.subscribe(connection, one.channel_id, group_id=group_id, activated=one.activated)
+    for one in choices:
+        store.subscribe(connection, one.channel_id, subscriber, activated=one.activated)
 
 
 def _require_known(channels: Mapping[int, bool], wanted: Iterable[ChannelChoice]) -> None:

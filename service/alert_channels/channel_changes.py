@@ -6,7 +6,12 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from service.alert_channels import store
-from service.alert_channels.model import ChannelRow, NotificationsQueued, SubscriptionRow
+from service.alert_channels.model import (
+    ChannelRow,
+    NotificationsQueued,
+    Subscriber,
+    SubscriptionRow,
+)
 from service.alert_channels.schemas import ChannelSubscriptionWrite, ChannelWrite
 from service.alert_channels.secrets import decrypt, encrypt, restore
 from service.checks import actions as checks
@@ -75,7 +80,7 @@ def replace(
     store.set_next_try(connection, channel_id, scope.now_ms)
     announce(connection, NotificationsQueued())
     if body.subscriptions is not None:
-        store.unsubscribe(connection, channel_id=channel_id)
+        store.unsubscribe_all(connection, channel_id)
         _subscribe_all(connection, scope.account_id, channel_id, body.subscriptions)
     return find(connection, scope.account_id, channel_id)
 
@@ -125,13 +130,8 @@ def _subscribe(
         _require_check(connection, account_id, wanted.check_id, f"{path}checkId")
     elif wanted.group_id is not None:
         _require_group(connection, account_id, wanted.group_id, f"{path}groupId")
-    return store.subscribe(
-        connection,
-        channel_id,
-        check_id=wanted.check_id,
-        group_id=wanted.group_id,
-        activated=wanted.activated,
-    )
+    subscriber = Subscriber(check_id=wanted.check_id, group_id=wanted.group_id)
+    return store.subscribe(connection, channel_id, subscriber, activated=wanted.activated)
 
 
 def _require_check(connection: Connection, account_id: str, check_id: str, field: str) -> None:

@@ -207,14 +207,14 @@ class Delivery:
             if not store.pause(connection, row.channel_id, pause, updated_ms=outcome.updated_ms):
                 # It was replaced meanwhile: what it is now may do better.
                 outcome = replace(outcome, fault=Fault.TEMPORARY)
-        fault, told = outcome.fault, {"outcome": outcome.sentence}
+        fault, known = outcome.fault, {"outcome": outcome.sentence}
         if fault in _UNSETTLED and not (fault is Fault.REFUSED and row.refusals >= MOST_REFUSALS):
             # A receiver that takes nothing says nothing against this notification.
             refusals = row.refusals if fault is Fault.REFUSED else 0
-            store.note_try(connection, row.serial, {**told, "refusals": refusals})
+            store.note_try(connection, row.serial, {**known, "refusals": refusals})
         else:
             status = NotificationStatus.FAILURE if fault else NotificationStatus.SUCCESS
-            store.note_try(connection, row.serial, {**told, "status": status.value})
+            store.note_try(connection, row.serial, {**known, "status": status.value})
         if fault is None:
             store.forget_failures(connection, row.channel_id)
         if fault is Fault.PERMANENT:

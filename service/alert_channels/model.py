@@ -94,6 +94,16 @@ class SubscriptionRow:
     """False: it gets none, whatever the check's group says."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscriber:
+    """A check, or a group."""
+
+    check_id: str | None = None
+    """None: it is a group."""
+    group_id: int | None = None
+    """None: it is a check."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChannelChoice:
     """What a check or a group says about a channel."""

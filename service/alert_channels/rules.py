@@ -52,10 +52,10 @@ def expiry_ms(alert: Alert) -> int:
     return alert.created_ms + round(alert.certificate.days_remaining * DAY_MS)
 
 
-def is_told(told_expires_ms: int | None, expires_ms: int) -> bool:
-    """Whether a channel was told of this certificate. None: it was told of none."""
-    return told_expires_ms is not None and (
-        abs(told_expires_ms - expires_ms) < _SAME_CERTIFICATE_MS
+def is_same_certificate(known_expires_ms: int | None, expires_ms: int) -> bool:
+    """Whether a certificate is the one that a channel was notified of. None: it was of none."""
+    return known_expires_ms is not None and (
+        abs(known_expires_ms - expires_ms) < _SAME_CERTIFICATE_MS
     )
 
 

@@ -57,13 +57,13 @@ class ChannelWrite(RequestModel):
     ) = None
     """The checks and groups whose alerts it gets; they replace those of before. Null: they stay."""
     send_recovery: bool = True
-    """Whether it is told of recoveries."""
+    """Whether it is notified of recoveries."""
     send_failure: bool = True
-    """Whether it is told of failures."""
+    """Whether it is notified of failures."""
     send_degraded: bool = False
-    """Whether it is told of degraded checks."""
+    """Whether it is notified of degraded checks."""
     ssl_expiry: bool = False
-    """Whether it is told of certificates that expire soon."""
+    """Whether it is notified of certificates that expire soon."""
     ssl_expiry_threshold: Annotated[int, Field(ge=1, le=30), JsonNumber] = 30
     """How many days before."""
     auto_subscribe: bool = False

@@ -1,7 +1,7 @@
 """SQL of alert channels, subscriptions and notifications."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +29,7 @@ from service.alert_channels.model import (
     NotificationRow,
     NotificationStatus,
     Pause,
+    Subscriber,
     SubscriptionRow,
 )
 from service.alerting.model import Alert, LocationAlert
@@ -175,43 +176,33 @@ def _list_subscriptions(
 
 
 def subscribe(
-    connection: Connection,
-    channel_id: int,
-    *,
-    check_id: str | None = None,
-    group_id: int | None = None,
-    activated: bool,
+    connection: Connection, channel_id: int, subscriber: Subscriber, *, activated: bool
 ) -> SubscriptionRow:
     """Subscribe a check or a group, or change its subscription."""
-    wanted = and_(
-        alert_subscription.c.channel_id == channel_id,
-        alert_subscription.c.check_id == check_id
-        if group_id is None
-        else alert_subscription.c.group_id == group_id,
-    )
+    wanted = and_(alert_subscription.c.channel_id == channel_id, _is_of(subscriber))
     values = {"activated": activated}
     if not connection.execute(update(alert_subscription).where(wanted).values(values)).rowcount:
-        named = {"channel_id": channel_id, "check_id": check_id, "group_id": group_id}
+        named = {"channel_id": channel_id, **asdict(subscriber)}
         connection.execute(insert(alert_subscription).values(**named, **values))
     (row,) = _list_subscriptions(connection, wanted)
     return row
 
 
-def unsubscribe(
-    connection: Connection,
-    *,
-    channel_id: int | None = None,
-    check_id: str | None = None,
-    group_id: int | None = None,
-) -> None:
-    """Forget all subscriptions of a channel, of a check or of a group."""
-    if channel_id is not None:
-        wanted = alert_subscription.c.channel_id == channel_id
-    elif check_id is not None:
-        wanted = alert_subscription.c.check_id == check_id
-    else:
-        wanted = alert_subscription.c.group_id == group_id
-    connection.execute(delete(alert_subscription).where(wanted))
+def unsubscribe(connection: Connection, subscriber: Subscriber) -> None:
+    """Forget all subscriptions of a check or a group."""
+    connection.execute(delete(alert_subscription).where(_is_of(subscriber)))
+
+
+def unsubscribe_all(connection: Connection, channel_id: int) -> None:
+    """Forget all subscriptions of a channel."""
+    of_channel = alert_subscription.c.channel_id == channel_id
+    connection.execute(delete(alert_subscription).where(of_channel))
+
+
+def _is_of(subscriber: Subscriber) -> ColumnElement[bool]:
+    if subscriber.group_id is None:
+        return alert_subscription.c.check_id == subscriber.check_id
+    return alert_subscription.c.group_id == subscriber.group_id
 
 
 def add_notification(connection: Connection, values: Mapping[str, Any], alert: AnyAlert) -> None:
@@ -341,18 +332,18 @@ def forget_notifications(connection: Connection, *, before_ms: int) -> int:
     return connection.execute(delete(alert_notification).where(wanted)).rowcount
 
 
-def find_told_expiry(connection: Connection, channel_id: int, check_id: str) -> int | None:
-    """When the certificate expires of which the channel was told last. None: it was of none."""
+def find_notified_expiry(connection: Connection, channel_id: int, check_id: str) -> int | None:
+    """When the certificate expires that the channel was notified of last. None: it was of none."""
     found: int | None = connection.execute(
         select(certificate_notice.c.expires_ms).where(*_notice(channel_id, check_id))
     ).scalar_one_or_none()
     return found
 
 
-def note_told_expiry(
+def note_notified_expiry(
     connection: Connection, channel_id: int, check_id: str, expires_ms: int
 ) -> None:
-    """The channel is told of a certificate that expires then."""
+    """The channel is notified of a certificate that expires then."""
     connection.execute(delete(certificate_notice).where(*_notice(channel_id, check_id)))
     values = {"channel_id": channel_id, "check_id": check_id, "expires_ms": expires_ms}
     connection.execute(insert(certificate_notice).values(values))

@@ -23,7 +23,7 @@ _MOST_LETTERS: Final = 1_000
 _PASSES: Final = frozenset(
     {AlertType.RECOVERY, AlertType.DEGRADED_RECOVERY, AlertType.SSL, AlertType.NO_ALERT}
 )
-"""Types of alerts that tell of no failure."""
+"""Types of alerts that are about no failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def build_alert(occasion: Occasion, terms: CheckTerms, places: Places) -> Alert:
     result = occasion.result
     outcome = result.detail.outcome if result and result.detail else None
     response = _find_response(outcome)
-    tells_failure = occasion.alert_type not in _PASSES
+    names_failure = occasion.alert_type not in _PASSES
     return Alert(
         id=occasion.id,
         account_id=terms.account_id,
@@ -64,8 +64,8 @@ def build_alert(occasion: Occasion, terms: CheckTerms, places: Places) -> Alert:
         location=result.location if result else "",
         result_id=result.id if result else None,
         response_time_ms=result.response_time_ms if result else None,
-        error=_find_error(outcome) if tells_failure else None,
-        mismatch=_find_mismatch(outcome) if tells_failure else None,
+        error=_find_error(outcome) if names_failure else None,
+        mismatch=_find_mismatch(outcome) if names_failure else None,
         status_code=str(response.status_code) if response else None,
         status_text=response.status_text if response else None,
         started_ms=occasion.started_ms,

@@ -1,4 +1,4 @@
-"""Certificates that expire soon: looked for among the newest results, and told once per channel."""
+"""Certificates that expire soon: found in the newest results, and reported once per channel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,13 +44,13 @@ class CertificateWatch:
 
     async def look(self, database: Database) -> int:
         """Alert where certificates expire soon; about how many."""
-        told = 0
+        alerts = 0
         check_ids = await database.read(_list_checks)
         for start in range(0, len(check_ids), _GROUP):
             some = check_ids[start : start + _GROUP]
             for check_id in await database.read(partial(_find_soon, check_ids=some)):
-                told += await database.write(partial(self._report, check_id=check_id))
-        return told
+                alerts += await database.write(partial(self._report, check_id=check_id))
+        return alerts
 
     def _report(self, connection: Connection, *, check_id: str) -> int:
         return report_certificate(connection, check_id, now_ms=self._clock.now_ms(connection))

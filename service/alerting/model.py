@@ -187,7 +187,7 @@ class AlertState:
     """How many runs in a row did not pass."""
     recorded: Level = Level.PASSING
     """The level of the newest alert since it passed. PASSING: there was none."""
-    told: Level = Level.PASSING
+    notified: Level = Level.PASSING
     """The level of which people were notified last since it passed. PASSING: they were not."""
     noticed_ms: int = 0
     """When people were notified last, or when a reminder was due that a silent check kept back."""

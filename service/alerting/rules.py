@@ -59,9 +59,9 @@ def _take(state: AlertState, seen: Seen, policy: AlertPolicy, now_ms: int) -> St
     if seen.level is Level.PASSING:
         if not _holds(condition, state, policy, now_ms):
             return Step(CLEAN)
-        # Silence keeps new alerts back; who was told of a failure is told of its end, unless the
-        # check is muted: the specification sends nothing then, no recovery either.
-        has_news = state.told is not Level.PASSING
+        # Silence keeps new alerts back; whoever was notified of a failure is notified of its end,
+        # unless the check is muted: the specification sends nothing then, no recovery either.
+        has_news = state.notified is not Level.PASSING
         return Step(CLEAN, alert_type, notifies=has_news and not policy.is_muted)
     moved = _move(state, seen)
     if not _holds(condition, moved, policy, now_ms):
@@ -92,7 +92,7 @@ def _holds(condition: Condition, state: AlertState, policy: AlertPolicy, now_ms:
 
 def _is_due(state: AlertState, policy: AlertPolicy, now_ms: int) -> bool:
     """Whether an alert of this level was not made yet, and the threshold is reached."""
-    known = state.recorded if policy.is_silent else state.told
+    known = state.recorded if policy.is_silent else state.notified
     return known is not state.level and _is_at_threshold(state, policy, now_ms)
 
 
@@ -109,8 +109,8 @@ def _alert(state: AlertState, alert_type: AlertType, policy: AlertPolicy, *, at_
     alerted = replace(state, recorded=state.level)
     if policy.is_silent:
         return Step(alerted, alert_type)
-    told = replace(alerted, told=state.level, noticed_ms=at_ms, reminders=0)
-    return Step(told, alert_type, notifies=True)
+    notified = replace(alerted, notified=state.level, noticed_ms=at_ms, reminders=0)
+    return Step(notified, alert_type, notifies=True)
 
 
 def _tick(state: AlertState, policy: AlertPolicy, now_ms: int) -> Step:
@@ -119,7 +119,7 @@ def _tick(state: AlertState, policy: AlertPolicy, now_ms: int) -> Step:
     # However late it is, it counts once, and the next one follows in the old rhythm.
     at_ms = now_ms - (now_ms - state.timer_ms) % policy.reminder_ms
     alert_type, condition = TRANSITIONS[state.level, state.level]
-    if state.told is state.level:
+    if state.notified is state.level:
         return _remind(state, alert_type, policy, at_ms)
     if not _holds(condition, state, policy, now_ms):
         return Step(state)
@@ -145,7 +145,7 @@ def _wind_timer(state: AlertState, policy: AlertPolicy) -> AlertState:
 def _find_timer_ms(state: AlertState, policy: AlertPolicy) -> int | None:
     if state.level is Level.PASSING:
         return None
-    if state.told is state.level:
+    if state.notified is state.level:
         return state.noticed_ms + policy.reminder_ms if _has_reminders(state, policy) else None
     if policy.failing_ms is not None and state.recorded is Level.PASSING:
         return state.since_ms + policy.failing_ms

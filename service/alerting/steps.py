@@ -91,7 +91,7 @@ class CheckSteps:
         """
         self._resolve_incident()
         state = self._stored.state
-        has_news = state.told is not Level.PASSING
+        has_news = state.notified is not Level.PASSING
         is_bad = state.level is not Level.PASSING
         alert = self._build(
             TRANSITIONS[state.level, Level.PASSING].alert_type if is_bad else AlertType.RECOVERY,

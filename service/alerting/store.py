@@ -41,7 +41,7 @@ _UPDATE: Final = update(alert_state).where(alert_state.c.check_id == bindparam("
 _PUT_OFF: Final = _UPDATE.values(timer_ms=bindparam("until_ms"))
 _STATE_FIELDS: Final = tuple(field.name for field in fields(AlertState))
 _OTHER_FIELDS: Final = tuple(field.name for field in fields(StoredState) if field.name != "state")
-_LEVELS: Final = frozenset({"level", "recorded", "told"})
+_LEVELS: Final = frozenset({"level", "recorded", "notified"})
 _NEWEST_FIRST: Final = (check_alert.c.created_ms.desc(), check_alert.c.serial.desc())
 _IN_WINDOW: Final[Select[Any]] = (
     select(check_alert)

@@ -34,7 +34,7 @@ class Selection:
 
 
 class Group(msgspec.Struct, array_like=True, frozen=True):
-    """By what results are told apart; in a split series one field is set."""
+    """What distinguishes results; in a split series one field is set."""
 
     location: str = ""
     dimension: int = 0

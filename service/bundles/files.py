@@ -49,7 +49,7 @@ class BundleFiles:
         *,
         note: Callable[[int], Awaitable[T]],
     ) -> T:
-        """Take a bundle's bytes; what `note` gives, which is told their number.
+        """Take a bundle's bytes; what `note` gives, which gets their number.
 
         By then they outlast a power cut, and nobody removes them before it is done.
 

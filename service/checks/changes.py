@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from contract.checks import CheckType
 from service.alert_channels import actions as alert_channels
+from service.alert_channels.model import Subscriber
 from service.alerting import actions as alerting
 from service.checks import store
 from service.checks.actions import complete, find
@@ -78,8 +79,12 @@ def create(
     _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
     choices = read_choices(check.alert_channel_subscriptions)
-    alert_channels.subscribe_new_check(
-        connection, scope.account_id, check_id, choices, auto_assign=auto_assign
+    alert_channels.subscribe_new(
+        connection,
+        scope.account_id,
+        Subscriber(check_id=check_id),
+        choices,
+        auto_assign=auto_assign,
     )
     _watch(connection, check_id, _ping_token(doc))
     scheduling.plan(connection, check_id, now_ms=scope.now_ms)
@@ -114,7 +119,8 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
     _put_variables(connection, scope, check_id, check)
     if "alert_channel_subscriptions" in check.model_fields_set:
         choices = read_choices(check.alert_channel_subscriptions)
-        alert_channels.replace_of_check(connection, scope.account_id, check_id, choices)
+        subscriber = Subscriber(check_id=check_id)
+        alert_channels.replace_subscriptions(connection, scope.account_id, subscriber, choices)
     _reschedule(connection, scope, before, effect=effect, token=_ping_token(doc))
     return _find_with_variables(connection, scope, check_id)
 

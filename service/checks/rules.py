@@ -186,5 +186,5 @@ def _pattern_problem(pattern: str) -> str | None:
 
 
 def _explain(reason: str) -> str:
-    """People who know other engines are told what this one does not have."""
+    """Say to people who know other engines what this one does not have."""
     return f"{reason} ({_MISSING})" if reason.startswith(_MISSING_MARKS) else reason

@@ -1,1 +1,1 @@
-"""Failures of a check that are alike, told once."""
+"""Failures of a check that are alike, listed once."""

@@ -87,7 +87,7 @@ def clean_message(raw: str) -> str:
 
 
 def hash_message(cleaned: str) -> str:
-    """The hash by which groups of a check are told apart."""
+    """The hash by which groups of a check are distinguished."""
     return hashlib.sha256(cleaned.encode(errors="replace")).hexdigest()[:_HASH_CHARS]
 
 

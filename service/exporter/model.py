@@ -59,7 +59,7 @@ class CheckSeries:
     vitals_ms: Mapping[str, float] = field(default_factory=dict)
     """Web vitals of the newest result's first page."""
     layout_shift: float | None = None
-    """Cumulative layout shift, without a unit. None: no page told it."""
+    """Cumulative layout shift, without a unit. None: no page reported it."""
     expires_in_s: float | None = None
     """Until the certificate expires; negative once it has. None: none was seen."""
     last_ping_s: float | None = None

@@ -55,8 +55,8 @@ def render_page(checks: Iterable[CheckSeries], locations: Iterable[LocationSerie
 
 
 def _render_families(lines: Lines) -> Iterator[str]:
-    for name, (kind, told) in _FAMILIES.items():
-        yield f"# HELP {name} {told}\n# TYPE {name} {kind}\n"
+    for name, (kind, description) in _FAMILIES.items():
+        yield f"# HELP {name} {description}\n# TYPE {name} {kind}\n"
         yield from lines[name]
 
 

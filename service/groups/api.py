@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.alert_channels import actions as alert_channels
+from service.alert_channels.model import Subscriber
 from service.checks import actions as checks
 from service.checks import changes as check_changes
 from service.checks.fields import read_choices
@@ -73,8 +74,12 @@ def create(
     group_id = store.add(connection, {**values, **made, "doc": {}})
     store.change(connection, group_id, _encrypt(scope, group_id, doc))
     choices = read_choices(body.alert_channel_subscriptions)
-    alert_channels.subscribe_new_group(
-        connection, scope.account_id, group_id, choices, auto_assign=auto_assign
+    alert_channels.subscribe_new(
+        connection,
+        scope.account_id,
+        Subscriber(group_id=group_id),
+        choices,
+        auto_assign=auto_assign,
     )
     return _store_tags_and_variables(connection, scope, group_id, body, url=_read_base_url(doc))
 
@@ -95,7 +100,8 @@ def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupW
     store.change(connection, group_id, changed)
     if "alert_channel_subscriptions" in body.model_fields_set:
         choices = read_choices(body.alert_channel_subscriptions)
-        alert_channels.replace_of_group(connection, scope.account_id, group_id, choices)
+        subscriber = Subscriber(group_id=group_id)
+        alert_channels.replace_subscriptions(connection, scope.account_id, subscriber, choices)
     group = _store_tags_and_variables(connection, scope, group_id, body, url=_read_base_url(doc))
     check_changes.apply_group(connection, scope, group)
     return group

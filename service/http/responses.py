@@ -93,14 +93,14 @@ class Page:
 
     def answer_of(self, found: Sequence[RowT], items: Items[RowT]) -> Response:
         """The page as a response, with items that may have undecryptable secrets."""
-        shown, told = items.shown(found[: self.limit])
-        return self._answer(shown, found, told)
+        shown, headers = items.shown(found[: self.limit])
+        return self._answer(shown, found, headers)
 
     def _answer(
-        self, shown: Sequence[Any], found: Sequence[object], told: Mapping[str, str]
+        self, shown: Sequence[Any], found: Sequence[object], headers: Mapping[str, str]
     ) -> Response:
         link = {"link": f'<{self.next_url}>; rel="next"'} if len(found) > self.limit else {}
-        return json(shown, headers={**told, **link})
+        return json(shown, headers={**headers, **link})
 
 
 def _page(

@@ -315,10 +315,10 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,100}")
 
 def ignored_header(body: object, read: BaseModel) -> dict[str, str]:
     """The header that names the ignored fields; empty when there are none."""
-    # Likeness takes time, and a body may have a hundred thousand fields: only those told are tried.
+    # Likeness takes time, and a body may have a hundred thousand fields: few are named and tried.
     found = islice(sorted(dict(_ignored(body, read, "")).items()), _MOST)
-    told = ", ".join(_with_near(path, known) for path, known in found)
-    return {HEADER: told} if told else {}
+    named = ", ".join(_with_near(path, known) for path, known in found)
+    return {HEADER: named} if named else {}
 
 
 def _with_near(path: str, known: tuple[str, ...]) -> str:
@@ -340,7 +340,7 @@ def _of_model(sent: Mapping[Any, object], read: BaseModel, path: str) -> Iterato
     fields = {info.alias or name: name for name, info in type(read).model_fields.items()}
     known = tuple(fields)
     for key, item in sent.items():
-        # A name that is not plain could break the header's line; it is told without its letters.
+        # A name that is not plain could break the header's line; it is named without its letters.
         name = key if _PLAIN_NAME.fullmatch(key) else "?"
         whole = f"{path}.{name}" if path else name
         if key in fields:

@@ -70,7 +70,7 @@ async def list_incidents(reading: ReadingDep, cursor: CursorDep) -> Response:
 
 @router.post("", status_code=201, responses=answers(201, IncidentShown, "The incident."))
 async def create_incident(creating: CreateDep, body: Annotated[IncidentWrite, Body()]) -> Response:
-    """Open an incident; subscribers of the pages that show its services can be told."""
+    """Open an incident; subscribers of the pages that show its services can be notified."""
     ignored = await creating.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
@@ -178,7 +178,7 @@ async def replace_incident_update(
     changing: ChangeDep,
     body: Annotated[IncidentUpdateWrite, Body()],
 ) -> Response:
-    """Change an update. Subscribers are told of it when `notifySubscribers` becomes true.
+    """Change an update. Subscribers are notified of it when `notifySubscribers` becomes true.
 
     Mails that wait follow a change of its public date, and are dropped when it becomes false.
     """

@@ -90,13 +90,13 @@ async def list_locations(
     )
 
     def query(connection: Connection) -> tuple[list[LocationShown], dict[str, str]]:
-        rows, told = items.shown(actions.list_all(connection, caller.account_id))
+        rows, headers = items.shown(actions.list_all(connection, caller.account_id))
         now_ms = backend.clock.now_ms(connection)
-        return _render_all(connection, rows, now_ms=now_ms, versions=versions), told
+        return _render_all(connection, rows, now_ms=now_ms, versions=versions), headers
 
-    locations, told = await backend.database.read(query)
+    locations, headers = await backend.database.read(query)
     shown = [location.model_dump(by_alias=True, mode="json") for location in locations]
-    return json(shown, headers=told)
+    return json(shown, headers=headers)
 
 
 @router.post(

@@ -210,7 +210,7 @@ class Measurement:
     vitals_ms: Mapping[str, float] = field(default_factory=dict)
     """Web vitals of the first page."""
     layout_shift: float | None = None
-    """None: no page told it."""
+    """None: no page reported it."""
     days_to_expiry: float | None = None
     """Days until the certificate that was seen expires; negative once it has. None: none seen."""
 

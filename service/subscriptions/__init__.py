@@ -1,1 +1,1 @@
-"""People who are told of incidents by mail."""
+"""People who are notified of incidents by mail."""

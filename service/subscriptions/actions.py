@@ -110,7 +110,7 @@ def is_signed(subscription_id: str, signature: str, *, pepper: Pepper) -> bool:
 def unsubscribe(connection: Connection, subscription_id: str) -> None:
     """End a subscription by the link in its mails.
 
-    One that has ended before stays so: who clicks twice is not told of a fault.
+    One that has ended before stays so: whoever clicks twice gets no error.
     """
     store.remove(connection, subscription_id)
 

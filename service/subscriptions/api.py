@@ -1,4 +1,4 @@
-"""`/v1/status-pages/{statusPageId}/subscriptions`: who is told of incidents of a page."""
+"""`/v1/status-pages/{statusPageId}/subscriptions`: who is notified of incidents of a page."""
 
 from typing import Annotated, Any, Final
 

@@ -102,8 +102,8 @@ class StatusMails:
             connection, now_ms=now_ms, until_ms=now_ms + LEASE_MS, limit=GROUP
         )
         pages = status_pages.find_all(connection, list({one.subscription.page_id for one in found}))
-        told = [one.update_id for one in found if one.update_id is not None]
-        of_updates = incidents.find_of_updates(connection, told)
+        update_ids = [one.update_id for one in found if one.update_id is not None]
+        of_updates = incidents.find_of_updates(connection, update_ids)
         return [
             _Sending(one, self._write(one, pages[one.subscription.page_id], of_updates, now_ms))
             for one in found
@@ -142,11 +142,11 @@ class StatusMails:
         """Let a mail wait for another try. False: there is none."""
         waited_ms, chance = now_ms - mail.created_ms, random.random()  # noqa: S311 - no secret
         wait_ms = find_wait_ms(attempts=mail.attempts, waited_ms=waited_ms, chance=chance)
-        told = {"mail_id": mail.id, "attempts": mail.attempts, "reason": failure.reason}
+        tried = {"mail_id": mail.id, "attempts": mail.attempts, "reason": failure.reason}
         if failure.is_permanent or wait_ms is None:
-            log.warning("status_mail.given_up", **told)
+            log.warning("status_mail.given_up", **tried)
             return False
-        log.info("status_mail.postponed", wait_ms=wait_ms, **told)
+        log.info("status_mail.postponed", wait_ms=wait_ms, **tried)
         store.put_off_mail(connection, mail.id, due_ms=now_ms + wait_ms)
         return True
 

@@ -53,7 +53,7 @@ class NewSubscription(RequestModel):
     """A subscription in a request."""
 
     type: Literal["EMAIL"]
-    """How the subscriber is told."""
+    """How the subscriber is notified."""
     config: Annotated[Text, Field(min_length=1), judged_by(find_address_problem)]
     """The mail address."""
 

@@ -109,8 +109,8 @@ class Alerting:
         )
         return found[::-1]
 
-    async def told(self) -> list[str]:
-        """The alerts, oldest first, with the number of a reminder; in brackets: nobody was told."""
+    async def types(self) -> list[str]:
+        """The alerts, oldest first, with the number of a reminder; in brackets if nobody knows."""
         return [shorten(one) for one in await self.alerts()]
 
     async def replayed(self, settings: dict[str, Any], *, locations: int = 1) -> list[str]:

@@ -94,7 +94,7 @@ alert_notification: Final = Table(
 )
 
 certificate_notice: Final = Table(
-    # A channel has been told that a certificate expires: it is told once of each.
+    # A channel has been notified that a certificate expires: it is, once of each.
     "certificate_notice",
     declared,
     Column("channel_id", ForeignKey(alert_channel.c.id, ondelete="CASCADE"), primary_key=True),

@@ -30,7 +30,7 @@ alert_state: Final = Table(
     Column("began_ms", BigInteger, nullable=False),
     Column("runs", Integer, nullable=False),
     Column("recorded", String, nullable=False),  # Level
-    Column("told", String, nullable=False),  # Level
+    Column("told", String, key="notified", nullable=False),  # Level
     Column("noticed_ms", BigInteger, nullable=False),
     Column("reminders", Integer, nullable=False),
     Column("timer_ms", BigInteger),  # None: results alone decide

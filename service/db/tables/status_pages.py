@@ -1,4 +1,4 @@
-"""Status pages, what they show, and who is told of it."""
+"""Status pages, what they show, and who is notified of it."""
 
 from typing import Final
 

@@ -8,7 +8,7 @@ from service.alert_channels.rules import (
     backoff_ms,
     choose_for_new_check,
     expiry_ms,
-    is_told,
+    is_same_certificate,
     join_choices,
     wants,
 )
@@ -62,7 +62,7 @@ def test_no_alert_is_never_sent() -> None:
     assert not wants(every, an_alert(AlertType.NO_ALERT))
 
 
-def test_a_certificate_is_told_of_from_the_channels_threshold_on() -> None:
+def test_a_certificate_is_reported_from_the_channels_threshold_on() -> None:
     row = a_row(ssl_expiry=True)
     assert [wants(row, a_certificate_alert(days)) for days in (10.1, 10.0, -1)] == [
         False,
@@ -76,12 +76,12 @@ def test_a_certificate_is_the_same_from_day_to_day_and_another_once_renewed() ->
     today = a_certificate_alert(9.0, created_ms=0)
     tomorrow = a_certificate_alert(7.99, created_ms=DAY_MS)
     renewed = a_certificate_alert(30.0, created_ms=DAY_MS)
-    assert is_told(expiry_ms(today), expiry_ms(tomorrow))
-    assert not is_told(expiry_ms(today), expiry_ms(renewed))
-    assert not is_told(None, expiry_ms(today))
+    assert is_same_certificate(expiry_ms(today), expiry_ms(tomorrow))
+    assert not is_same_certificate(expiry_ms(today), expiry_ms(renewed))
+    assert not is_same_certificate(None, expiry_ms(today))
 
 
-def test_a_location_is_told_of_as_a_failure_and_its_recovery() -> None:
+def test_a_location_is_reported_as_a_failure_and_its_recovery() -> None:
     failing, recovering = a_row(send_failure=True), a_row(send_recovery=True)
     assert wants(failing, a_location_alert())
     assert not wants(failing, a_location_alert(is_recovery=True))

@@ -213,8 +213,8 @@ async def test_a_new_check_subscribes_to_all_channels_unless_told_not_to(alice: 
     plain, automatic = await a_channel(alice), await a_channel(alice, autoSubscribe=True)
     every = [{"alertChannelId": one, "activated": True} for one in (plain, automatic)]
     assert (await a_check(alice))["alertChannelSubscriptions"] == every
-    told = await a_check(alice, "?autoAssignAlerts=false")
-    assert told["alertChannelSubscriptions"] == [every[1]]
+    made = await a_check(alice, "?autoAssignAlerts=false")
+    assert made["alertChannelSubscriptions"] == [every[1]]
     off = [{"alertChannelId": plain, "activated": False}]
     own = await a_check(alice, alertChannelSubscriptions=off)
     assert own["alertChannelSubscriptions"] == [*off, every[1]]

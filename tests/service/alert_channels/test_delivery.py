@@ -52,11 +52,11 @@ async def enqueue(api: PublicApi, check_id: str, *errors: str, **changes: Any) -
 
     def change(connection: Any) -> int:
         now_ms = api.backend.clock.now_ms(connection)
-        told = [
+        alerts = [
             an_alert(account_id=account_id, check_id=check_id, error=error, **changes)
             for error in errors
         ]
-        return sum(actions.enqueue(connection, one, now_ms=now_ms) for one in told)
+        return sum(actions.enqueue(connection, one, now_ms=now_ms) for one in alerts)
 
     return await api.database.write(change)
 
@@ -365,10 +365,10 @@ async def test_an_outcome_that_cannot_be_stored_is_never_sent_again(
     failures = [problem] * 3
     store_outcome = Delivery._store
 
-    def store(self: Delivery, *told: Any) -> None:
+    def store(self: Delivery, *given: Any) -> None:
         if failures:
             raise failures.pop()
-        store_outcome(self, *told)
+        store_outcome(self, *given)
 
     monkeypatch.setattr(Delivery, "_store", store)
     async with serve_receiver() as receiver, delivering(api):
@@ -424,7 +424,7 @@ async def test_what_is_due_is_found_by_the_index_of_what_waits(
 
     def look(connection: Connection) -> tuple[list[int], int | None]:
         now_ms = api.backend.clock.now_ms(connection)
-        event.listen(connection, "before_cursor_execute", lambda *told: asked.append(told[2]))
+        event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
         due = [one.serial for one in store.list_due(connection, now_ms=now_ms)]
         later = store.find_next_due(connection, after_ms=0)
         return due, later
@@ -456,14 +456,14 @@ async def test_logs_name_no_receiver(api: PublicApi, alice: ApiUser) -> None:
         assert receiver.url not in text
 
 
-async def test_a_certificate_is_told_of_once_to_each_channel_and_is_not_listed(
+async def test_a_certificate_is_sent_once_to_each_channel_and_is_not_listed(
     api: PublicApi, alice: ApiUser
 ) -> None:
     for threshold in (30, 10, 5):
         body = channel_body(sslExpiry=True, sslExpiryThreshold=threshold)
         assert (await alice.post("/v1/alert-channels", body)).status == 201
     check = await a_check(alice)
-    told = []
+    counts = []
     for days in (29.0, 9.5, 9.4, 4.0, 90.0, 8.0):
         alert = replace(
             a_certificate_alert(days),
@@ -471,14 +471,14 @@ async def test_a_certificate_is_told_of_once_to_each_channel_and_is_not_listed(
             check_id=check,
             created_ms=round(-days * 86_400_000) if days != 8.0 else 86_400_000_000,
         )
-        told.append(
+        counts.append(
             await api.database.write(lambda c, one=alert: actions.enqueue(c, one, now_ms=1))
         )
-    assert told == [1, 1, 0, 1, 0, 2]
+    assert counts == [1, 1, 0, 1, 0, 2]
     assert (await alice.get(NOTIFICATIONS)).body == []
 
 
-async def test_a_location_is_told_of_through_all_channels_of_its_account(
+async def test_an_alert_about_a_location_goes_through_all_channels_of_its_account(
     api: PublicApi, alice: ApiUser, charlie: ApiUser
 ) -> None:
     async with serve_receiver() as receiver, delivering(api):

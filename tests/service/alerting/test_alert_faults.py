@@ -34,12 +34,12 @@ async def test_a_check_that_cannot_be_alerted_of_loses_no_result_and_stops_no_ot
         spoil(patched, spoiled)
         both = [spoiled.record("F"), other.record("F")]
         await world.change(lambda c, now: record(c, both, now_ms=now))
-    assert (await spoiled.told(), await other.told()) == ([], ["FAILURE"])
+    assert (await spoiled.types(), await other.types()) == ([], ["FAILURE"])
     assert len(await world.rows(select(result))) == 2
     [logged] = [one for one in logs if one["event"] == "alerting.failed"]
     assert (logged["check_id"], logged["log_level"]) == (spoiled.check_id, "error")
     await spoiled.runs("FP")
-    assert await spoiled.told() == ["FAILURE", "RECOVERY"]
+    assert await spoiled.types() == ["FAILURE", "RECOVERY"]
 
 
 async def test_a_timer_that_fails_stops_no_other_and_is_tried_again_after_a_minute(
@@ -51,7 +51,7 @@ async def test_a_timer_that_fails_stops_no_other_and_is_tried_again_after_a_minu
     with monkeypatch.context() as patched, capture_logs() as logs:
         spoil(patched, spoiled)
         await spoiled.wait(330)
-    assert (await spoiled.told(), await other.told()) == (
+    assert (await spoiled.types(), await other.types()) == (
         ["FAILURE"],
         ["FAILURE", "FAILURE_REMAIN 1"],
     )
@@ -59,6 +59,6 @@ async def test_a_timer_that_fails_stops_no_other_and_is_tried_again_after_a_minu
         spoiled.check_id
     ]
     await spoiled.wait(29)
-    assert await spoiled.told() == ["FAILURE"]
+    assert await spoiled.types() == ["FAILURE"]
     await spoiled.wait(1)
-    assert await spoiled.told() == ["FAILURE", "FAILURE_REMAIN 1"]
+    assert await spoiled.types() == ["FAILURE", "FAILURE_REMAIN 1"]

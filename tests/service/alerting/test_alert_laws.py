@@ -79,23 +79,23 @@ class AlertsOfACheck(RuleBasedStateMachine):
 
     @invariant()
     def no_recovery_without_an_alert_before(self) -> None:
-        is_open = has_told = False
+        is_open = has_notified = False
         for one in self.steps:
             if one.alert_type in RECOVERIES:
                 assert is_open
-                assert has_told or not one.notifies
+                assert has_notified or not one.notifies
             is_open = one.alert_type not in RECOVERIES
-            has_told = is_open and (has_told or one.notifies)
+            has_notified = is_open and (has_notified or one.notifies)
 
     @invariant()
-    def nobody_is_told_twice_of_one_level_but_by_numbered_reminders(self) -> None:
-        told = Level.PASSING
+    def nobody_is_notified_twice_of_one_level_but_by_numbered_reminders(self) -> None:
+        notified = Level.PASSING
         for one in self.steps:
             if one.alert_type in RECOVERIES:
-                told = Level.PASSING
+                notified = Level.PASSING
             elif one.notifies and one.reminder == 0:
-                assert one.state.level is not told or one.alert_type in CHANGES
-                told = one.state.level
+                assert one.state.level is not notified or one.alert_type in CHANGES
+                notified = one.state.level
 
     @invariant()
     def reminders_are_numbered_in_a_row(self) -> None:
@@ -156,7 +156,7 @@ async def test_a_replay_of_stored_results_gives_the_alerts_that_were_made(
     check = await a_check(world, doc)
     await check.runs("PFFDFFFPMPDDDDPPFFFFFFFFMFFFP", every_s=45)
     await check.wait(600)
-    assert await check.told() == await check.replayed(doc["alertSettings"])
+    assert await check.types() == await check.replayed(doc["alertSettings"])
 
 
 async def test_a_replay_counts_parallel_runs_together(world: World) -> None:
@@ -169,7 +169,7 @@ async def test_a_replay_counts_parallel_runs_together(world: World) -> None:
         for place, letter in zip(places, letters, strict=True):
             await check.wait(1)
             await check.run(letter, scheduled_ms=due_ms, location=place)
-    told = await check.told()
-    assert told[0] == "FAILURE"
-    assert told[-1] == "RECOVERY"
-    assert told == await check.replayed(doc["alertSettings"], locations=3)
+    made = await check.types()
+    assert made[0] == "FAILURE"
+    assert made[-1] == "RECOVERY"
+    assert made == await check.replayed(doc["alertSettings"], locations=3)

@@ -45,14 +45,14 @@ def at(letters: str) -> int:
 
 def play(letters: str, policy: AlertPolicy | None = None) -> tuple[AlertState, list[Told]]:
     """The state after runs a minute apart, and the alerts on the way; timers do not run."""
-    state, told = CLEAN, []
+    state, made = CLEAN, []
     for number, letter in enumerate(letters, start=1):
         now = START + number * MINUTE
         taken = step(state, Seen(LETTERS[letter], now), policy or AlertPolicy(), now_ms=now)
         state = taken.state
         if taken.alert_type is not A.NO_ALERT:
-            told.append((taken.alert_type, taken.notifies, taken.reminder))
-    return state, told
+            made.append((taken.alert_type, taken.notifies, taken.reminder))
+    return state, made
 
 
 def types(letters: str, policy: AlertPolicy | None = None) -> list[AlertType]:
@@ -77,7 +77,7 @@ def test_each_transition_makes_the_alert_of_the_table_by_its_condition(
                 began_ms=START,
                 runs=0 if before is PASSING else 1,
                 recorded=recorded,
-                told=recorded,
+                notified=recorded,
             )
             policy = AlertPolicy(failed_runs=failed_runs)
             taken = step(state, Seen(now, START + 1), policy, now_ms=START + 1)
@@ -152,8 +152,8 @@ def test_with_time_based_escalation_a_run_at_the_threshold_makes_the_alert() -> 
 
 
 def test_a_check_that_passes_before_the_threshold_alerts_nobody() -> None:
-    state, told = play("FFP", BY_TIME)
-    assert (state.timer_ms, told) == (None, [])
+    state, made = play("FFP", BY_TIME)
+    assert (state.timer_ms, made) == (None, [])
 
 
 def test_a_threshold_that_was_put_off_meanwhile_counts() -> None:
@@ -164,13 +164,13 @@ def test_a_threshold_that_was_put_off_meanwhile_counts() -> None:
 
 def test_reminders_follow_an_alert_as_often_as_they_are_wanted() -> None:
     policy = AlertPolicy(reminders=2, reminder_ms=10 * MINUTE)
-    state, told = after("F", policy), []
+    state, made = after("F", policy), []
     for minute in range(1, 60):
         taken = tick(state, policy, at("F") + minute * MINUTE)
         state = taken.state
         if taken.alert_type is not A.NO_ALERT:
-            told.append((minute, taken.alert_type, taken.notifies, taken.reminder))
-    assert told == [(10, A.FAILURE_REMAIN, True, 1), (20, A.FAILURE_REMAIN, True, 2)]
+            made.append((minute, taken.alert_type, taken.notifies, taken.reminder))
+    assert made == [(10, A.FAILURE_REMAIN, True, 1), (20, A.FAILURE_REMAIN, True, 2)]
     assert state.timer_ms is None
 
 
@@ -218,7 +218,7 @@ def test_a_silent_check_records_alerts_of_which_nobody_is_notified() -> None:
     assert play("DF", silent)[1] == [(A.DEGRADED, False, 0), (A.DEGRADED_FAILURE, False, 0)]
 
 
-def test_what_fails_still_when_the_silence_ends_is_told_with_the_next_run() -> None:
+def test_what_fails_still_when_the_silence_ends_is_reported_with_the_next_run() -> None:
     state = after("FF", AlertPolicy(failed_runs=2, is_silent=True))
     taken = step(state, Seen(FAILING, at("FFF")), AlertPolicy(failed_runs=5), now_ms=at("FFF"))
     assert (taken.alert_type, taken.notifies) == (A.FAILURE_REMAIN, True)
@@ -226,16 +226,16 @@ def test_what_fails_still_when_the_silence_ends_is_told_with_the_next_run() -> N
     assert again.alert_type is A.NO_ALERT
 
 
-def test_a_change_in_silence_is_told_when_it_ends() -> None:
-    told = after("F")
+def test_a_change_in_silence_is_reported_when_it_ends() -> None:
+    made = after("F")
     silent = AlertPolicy(is_silent=True)
-    changed = step(told, Seen(DEGRADED, at("FD")), silent, now_ms=at("FD"))
+    changed = step(made, Seen(DEGRADED, at("FD")), silent, now_ms=at("FD"))
     assert (changed.alert_type, changed.notifies) == (A.FAILURE_DEGRADED, False)
     ended = step(changed.state, Seen(DEGRADED, at("FDD")), AlertPolicy(), now_ms=at("FDD"))
     assert (ended.alert_type, ended.notifies) == (A.DEGRADED_REMAIN, True)
 
 
-def test_recovery_in_silence_is_told_to_whom_the_failure_was() -> None:
+def test_recovery_in_silence_goes_to_whoever_was_notified_of_the_failure() -> None:
     taken = step(after("F"), Seen(PASSING, at("FP")), AlertPolicy(is_silent=True), now_ms=at("FP"))
     assert taken == Step(CLEAN, A.RECOVERY, notifies=True)
 
@@ -246,7 +246,7 @@ def test_a_muted_check_tells_nobody_of_a_recovery_either() -> None:
     assert taken == Step(CLEAN, A.RECOVERY, notifies=False)
 
 
-def test_recovery_of_what_nobody_was_told_is_not_told() -> None:
+def test_recovery_of_what_nobody_was_notified_of_is_not_sent() -> None:
     state = after("F", AlertPolicy(is_silent=True))
     taken = step(state, Seen(PASSING, at("FP")), AlertPolicy(), now_ms=at("FP"))
     assert taken == Step(CLEAN, A.RECOVERY, notifies=False)

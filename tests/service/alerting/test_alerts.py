@@ -22,7 +22,7 @@ from tests.builders.world import World
 async def test_a_failure_makes_one_alert_and_a_pass_one_recovery(world: World) -> None:
     check = await a_check(world)
     await check.runs("PFFFP")
-    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.types() == ["FAILURE", "RECOVERY"]
     assert not await check.is_stored()
 
 
@@ -43,16 +43,16 @@ async def test_attempts_missed_runs_errors_and_test_runs_make_no_alert(world: Wo
     await check.run("M")
     await check.run("F", source=RunSource.TEST_RECORD)
     await check.run("F", source=RunSource.TEST_NO_RECORD)
-    assert await check.told() == []
+    assert await check.types() == []
     assert not await check.is_stored()
     await check.runs("FM")
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
 
 
 async def test_a_run_on_demand_counts(world: World) -> None:
     check = await a_check(world)
     await check.run("F", source=RunSource.TRIGGER_API, session_id="gone")
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
 
 
 async def test_time_based_escalation_and_reminders_come_without_results(world: World) -> None:
@@ -60,16 +60,16 @@ async def test_time_based_escalation_and_reminders_come_without_results(world: W
     check = await a_check(world, by_minutes(10, reminders=reminders))
     await check.run("F")
     await check.wait(599)
-    assert await check.told() == []
+    assert await check.types() == []
     await check.wait(1)
-    assert await check.told() == ["FAILURE_REMAIN"]
+    assert await check.types() == ["FAILURE_REMAIN"]
     await check.wait(1800)
-    assert await check.told() == ["FAILURE_REMAIN", "FAILURE_REMAIN 1", "FAILURE_REMAIN 2"]
+    assert await check.types() == ["FAILURE_REMAIN", "FAILURE_REMAIN 1", "FAILURE_REMAIN 2"]
     [first, *_] = await check.alerts()
     assert first.alert.result_id is not None
     assert first.alert.error == "The connection was refused."
     await check.run("P")
-    assert (await check.told())[-1] == "RECOVERY"
+    assert (await check.types())[-1] == "RECOVERY"
 
 
 async def test_a_reminder_that_was_due_while_the_service_was_away_comes_once(world: World) -> None:
@@ -78,23 +78,23 @@ async def test_a_reminder_that_was_due_while_the_service_was_away_comes_once(wor
     await check.wait(3600, ticks=False)
     assert await check.tick() == 1
     assert await check.tick() == 0
-    assert await check.told() == ["FAILURE", "FAILURE_REMAIN 1"]
+    assert await check.types() == ["FAILURE", "FAILURE_REMAIN 1"]
 
 
 async def test_a_result_first_lets_what_was_due_before_happen(world: World) -> None:
     check = await a_check(world, by_runs(1, reminders={"amount": 5, "interval": 5}))
     await check.run("F")
     await check.runs("P", every_s=301, ticks=False)
-    assert await check.told() == ["FAILURE", "FAILURE_REMAIN 1", "RECOVERY"]
+    assert await check.types() == ["FAILURE", "FAILURE_REMAIN 1", "RECOVERY"]
 
 
 async def test_a_muted_check_records_alerts_and_notifies_nobody(world: World) -> None:
     check = await a_check(world, muted=True)
     await check.runs("FF")
-    assert await check.told() == ["(FAILURE)"]
+    assert await check.types() == ["(FAILURE)"]
     await world.database.write(lambda c: c.execute(update(check_).values(muted=False)))
     await check.runs("FP")
-    assert await check.told() == ["(FAILURE)", "FAILURE_REMAIN", "RECOVERY"]
+    assert await check.types() == ["(FAILURE)", "FAILURE_REMAIN", "RECOVERY"]
 
 
 async def test_a_muted_check_notifies_of_no_recovery_either(world: World) -> None:
@@ -102,15 +102,17 @@ async def test_a_muted_check_notifies_of_no_recovery_either(world: World) -> Non
     await check.run("F")
     await world.database.write(lambda c: c.execute(update(check_).values(muted=True)))
     await check.runs("FP")
-    assert await check.told() == ["FAILURE", "(RECOVERY)"]
+    assert await check.types() == ["FAILURE", "(RECOVERY)"]
 
 
-async def test_who_was_told_of_a_failure_is_told_of_its_end_in_maintenance(world: World) -> None:
+async def test_who_was_notified_of_a_failure_is_notified_of_its_end_in_maintenance(
+    world: World,
+) -> None:
     check = await a_check(world, {"tags": ["shop"]})
     await check.run("F")
     await begin_maintenance(world)
     await check.runs("PF", every_s=10)
-    assert await check.told() == ["FAILURE", "RECOVERY", "(FAILURE)"]
+    assert await check.types() == ["FAILURE", "RECOVERY", "(FAILURE)"]
 
 
 async def begin_maintenance(world: World) -> None:
@@ -133,9 +135,9 @@ async def test_a_check_in_maintenance_alerts_once_the_window_is_over(world: Worl
     await begin_maintenance(world)
     await check.run("F")
     await other.run("F")
-    assert (await check.told(), await other.told()) == (["(FAILURE)"], ["FAILURE"])
+    assert (await check.types(), await other.types()) == (["(FAILURE)"], ["FAILURE"])
     await check.runs("F", every_s=120)
-    assert await check.told() == ["(FAILURE)", "FAILURE_REMAIN"]
+    assert await check.types() == ["(FAILURE)", "FAILURE_REMAIN"]
 
 
 async def test_a_deactivated_check_alerts_nobody_until_it_runs_again(world: World) -> None:
@@ -144,10 +146,10 @@ async def test_a_deactivated_check_alerts_nobody_until_it_runs_again(world: Worl
     await world.database.write(lambda c: c.execute(update(check_).values(activated=False)))
     await check.wait(600)
     await check.run("P")
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
     await world.database.write(lambda c: c.execute(update(check_).values(activated=True)))
     await check.run("P")
-    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.types() == ["FAILURE", "RECOVERY"]
 
 
 async def test_the_accounts_settings_count_unless_the_check_has_its_own(world: World) -> None:
@@ -158,15 +160,15 @@ async def test_the_accounts_settings_count_unless_the_check_has_its_own(world: W
     check, own = await a_check(world), await a_check(world, by_runs(1))
     await check.run("F")
     await own.run("F")
-    assert (await check.told(), await own.told()) == ([], ["FAILURE"])
+    assert (await check.types(), await own.types()) == ([], ["FAILURE"])
     await check.run("F")
-    assert await check.told() == ["FAILURE_REMAIN"]
+    assert await check.types() == ["FAILURE_REMAIN"]
 
 
 async def test_the_settings_of_the_group_count_where_they_were_applied(world: World) -> None:
     check = await a_check(world, {"useGlobalAlertSettings": True}, applied=by_runs(2))
     await check.run("F")
-    assert await check.told() == []
+    assert await check.types() == []
 
 
 async def test_parallel_runs_of_one_time_make_one_alert(world: World) -> None:
@@ -175,11 +177,11 @@ async def test_parallel_runs_of_one_time_make_one_alert(world: World) -> None:
     due = world.time.now
     await check.run("F", scheduled_ms=due)
     await check.run("F", scheduled_ms=due, location=other)
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
     await check.run("P", scheduled_ms=due + 60_000)
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
     await check.run("P", scheduled_ms=due + 60_000, location=other)
-    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.types() == ["FAILURE", "RECOVERY"]
     assert not await check.is_stored()
 
 
@@ -192,8 +194,8 @@ async def test_parallel_runs_alert_only_if_the_share_of_locations_fails(world: W
         due = world.time.now + number * 60_000
         for place, letter in zip(places, letters, strict=True):
             await check.run(letter, scheduled_ms=due, location=place)
-        told = [[], ["FAILURE"], ["FAILURE", "RECOVERY"]][number]
-        assert await check.told() == told
+        expected = [[], ["FAILURE"], ["FAILURE", "RECOVERY"]][number]
+        assert await check.types() == expected
     [failure, _] = await check.alerts()
     assert failure.alert.location in {"attic", "cellar"}
     assert failure.alert.failing_locations == ("attic", "cellar")
@@ -204,10 +206,10 @@ async def test_a_location_at_which_nobody_ran_does_not_hold_up_the_others(world:
     check = await a_check(world, locations=(world.location_id, other), run_parallel=True)
     due = world.time.now
     await check.run("D", scheduled_ms=due)
-    assert await check.told() == []
+    assert await check.types() == []
     assert await check.is_stored()
     await check.run("M", scheduled_ms=due, location=other)
-    assert await check.told() == ["DEGRADED"]
+    assert await check.types() == ["DEGRADED"]
 
 
 async def test_runs_that_were_due_before_others_that_counted_say_nothing(world: World) -> None:
@@ -217,7 +219,7 @@ async def test_runs_that_were_due_before_others_that_counted_say_nothing(world: 
     await check.run("F", scheduled_ms=due + 60_000)
     await check.run("P", scheduled_ms=due)
     await check.run("P", scheduled_ms=due, location=other)
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
 
 
 async def test_the_last_attempt_of_older_runs_makes_no_alert_after_the_recovery(
@@ -234,7 +236,7 @@ async def test_the_last_attempt_of_older_runs_makes_no_alert_after_the_recovery(
     await check.run("P", scheduled_ms=due + 60_000, location=other)
     await check.wait(10)
     await check.run("F", scheduled_ms=due, location=other, started_ms=world.time.now)
-    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.types() == ["FAILURE", "RECOVERY"]
     assert await check.replayed({}, locations=2) == ["FAILURE", "RECOVERY"]
     assert not await check.is_stored()
 
@@ -252,7 +254,7 @@ async def test_a_late_failure_counts_until_all_later_runs_of_one_time_have_ended
     await check.run("P", scheduled_ms=due + 60_000)
     await check.wait(10)
     await check.run("F", scheduled_ms=due, location=other, started_ms=world.time.now)
-    assert await check.told() == ["FAILURE"] == await check.replayed({}, locations=2)
+    assert await check.types() == ["FAILURE"] == await check.replayed({}, locations=2)
 
 
 async def test_a_check_that_is_parallel_no_more_waits_for_no_other_location(world: World) -> None:
@@ -284,9 +286,9 @@ async def test_the_runs_of_a_session_count_together(world: World) -> None:
     await world.database.write(lambda c: c.execute(session.insert(), row))
     of_session = {"session_id": "session-1", "scheduled_ms": due_ms}
     await check.run("P", **of_session)
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
     await check.run("P", location=other, **of_session)
-    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.types() == ["FAILURE", "RECOVERY"]
     assert await check.replayed({}) == ["FAILURE", "RECOVERY"]
 
 
@@ -373,7 +375,7 @@ async def test_a_check_that_is_gone_takes_its_state_along_and_leaves_its_alerts(
     await check.run("F")
     await world.database.write(lambda c: c.execute(check_.delete()))
     assert not await check.is_stored()
-    assert await check.told() == ["FAILURE"]
+    assert await check.types() == ["FAILURE"]
 
 
 async def test_results_of_one_transaction_count_in_the_order_of_their_runs(world: World) -> None:
@@ -384,15 +386,15 @@ async def test_results_of_one_transaction_count_in_the_order_of_their_runs(world
         check.record("F", started_ms=now_ms - 1000),
     ]
     await world.change(lambda c, now: record(c, made, now_ms=now))
-    assert await check.told() == ["FAILURE", "RECOVERY"]
+    assert await check.types() == ["FAILURE", "RECOVERY"]
 
 
 @pytest.mark.parametrize("letters", ["FDP", "DFP"])
-async def test_a_change_of_level_is_told_at_once(world: World, letters: str) -> None:
+async def test_a_change_of_level_is_reported_at_once(world: World, letters: str) -> None:
     check = await a_check(world, by_runs(5))
     await check.runs(letters)
     expected = {
         "FDP": ["FAILURE_DEGRADED", "DEGRADED_RECOVERY"],
         "DFP": ["DEGRADED_FAILURE", "RECOVERY"],
     }
-    assert await check.told() == expected[letters]
+    assert await check.types() == expected[letters]

@@ -120,7 +120,7 @@ async def see(api: PublicApi, check: dict[str, Any], outcome: Outcome) -> int:
     return await look(api)
 
 
-async def test_each_channel_is_told_once_of_each_certificate_at_its_threshold(
+async def test_each_channel_is_notified_once_of_each_certificate_at_its_threshold(
     api: PublicApi, alice: ApiUser
 ) -> None:
     early = await a_channel(alice, sslExpiry=True)
@@ -174,14 +174,14 @@ async def test_nobody_looks_where_no_channel_watches_certificates(
 async def test_a_recovery_goes_to_whoever_was_notified_and_to_nobody_else(
     api: PublicApi, alice: ApiUser
 ) -> None:
-    told, deaf = await a_channel(alice), await a_channel(alice, sendFailure=False)
+    reached, deaf = await a_channel(alice), await a_channel(alice, sendFailure=False)
     check = await a_check(alice)
     await play(api, check, "F")
     late = await a_channel(alice)
-    for channel, activated in ((late, True), (told, False)):
+    for channel, activated in ((late, True), (reached, False)):
         path = f"/v1/alert-channels/{channel}/subscriptions"
         body = {"checkId": check["id"], "activated": activated}
         assert (await alice.put(path, body)).status == 200
     await play(api, check, "P")
-    assert await notified(api) == [(told, "ALERT_FAILURE"), (told, "ALERT_RECOVERY")]
+    assert await notified(api) == [(reached, "ALERT_FAILURE"), (reached, "ALERT_RECOVERY")]
     assert deaf not in {channel for channel, _ in await notified(api)}

@@ -38,7 +38,7 @@ async def a_triggering_check(world: World, service_id: str, **terms: Any) -> Ale
     return await a_check(world, {**by_runs(2), "triggerIncident": trigger}, **terms)
 
 
-async def told(world: World) -> list[list[str]]:
+async def updates(world: World) -> list[list[str]]:
     """What was said of each incident, the oldest first."""
     found = await listed(world)
     return [[one.status.value for one in incident.updates] for incident in reversed(found)]
@@ -57,17 +57,17 @@ CLOSED = IncidentStatus.RESOLVED.value
 async def test_an_alert_opens_an_incident_and_the_recovery_resolves_it(world: World) -> None:
     check = await a_triggering_check(world, await a_service(world))
     await check.run("F")
-    assert await told(world) == []
+    assert await updates(world) == []
     await check.runs("F")
-    assert await told(world) == [[OPENED]]
+    assert await updates(world) == [[OPENED]]
     await check.runs("FFDF")
-    assert await told(world) == [[OPENED]]
+    assert await updates(world) == [[OPENED]]
     await check.runs("P")
-    assert await told(world) == [[OPENED, CLOSED]]
+    assert await updates(world) == [[OPENED, CLOSED]]
     (incident,) = await listed(world)
     assert (incident.name, incident.check_id) == ("Checkout is down", check.check_id)
     await check.runs("FFP")
-    assert await told(world) == [[OPENED, CLOSED], [OPENED, CLOSED]]
+    assert await updates(world) == [[OPENED, CLOSED], [OPENED, CLOSED]]
 
 
 async def test_checks_that_share_a_service_have_an_incident_each(world: World) -> None:
@@ -76,15 +76,15 @@ async def test_checks_that_share_a_service_have_an_incident_each(world: World) -
     await one.runs("FF")
     await other.runs("FF")
     await one.runs("P")
-    assert await told(world) == [[OPENED, CLOSED], [OPENED]]
+    assert await updates(world) == [[OPENED, CLOSED], [OPENED]]
 
 
 async def test_a_check_that_is_slow_opens_no_incident_until_it_fails(world: World) -> None:
     check = await a_triggering_check(world, await a_service(world))
     await check.runs("DDD")
-    assert await told(world) == []
+    assert await updates(world) == []
     await check.runs("F")
-    assert await told(world) == [[OPENED]]
+    assert await updates(world) == [[OPENED]]
 
 
 async def test_a_muted_check_opens_no_incident_and_resolves_the_one_that_it_has(
@@ -93,12 +93,12 @@ async def test_a_muted_check_opens_no_incident_and_resolves_the_one_that_it_has(
     service = await a_service(world)
     muted = await a_triggering_check(world, service, muted=True)
     await muted.runs("FFP")
-    assert await told(world) == []
+    assert await updates(world) == []
     check = await a_triggering_check(world, service)
     await check.runs("FF")
     await world.database.write(lambda c: c.execute(update(check_).values(muted=True)))
     await check.runs("P")
-    assert await told(world) == [[OPENED, CLOSED]]
+    assert await updates(world) == [[OPENED, CLOSED]]
 
 
 async def test_what_a_person_has_resolved_stays_as_it_is(world: World) -> None:
@@ -109,7 +109,7 @@ async def test_what_a_person_has_resolved_stays_as_it_is(world: World) -> None:
         lambda c, now: resolve_incident(c, world.account_id, incident.id, now_ms=now)
     )
     await check.runs("FFP")
-    assert await told(world) == [[OPENED, CLOSED]]
+    assert await updates(world) == [[OPENED, CLOSED]]
 
 
 async def test_an_incident_or_a_service_that_is_gone_stops_no_alert(world: World) -> None:
@@ -119,5 +119,5 @@ async def test_an_incident_or_a_service_that_is_gone_stops_no_alert(world: World
     await check.runs("P")
     await world.database.write(lambda c: c.execute(delete(status_service)))
     await check.runs("FFP")
-    assert await told(world) == []
-    assert await check.told() == ["FAILURE_REMAIN", "RECOVERY"] * 2
+    assert await updates(world) == []
+    assert await check.types() == ["FAILURE_REMAIN", "RECOVERY"] * 2

@@ -145,7 +145,7 @@ async def test_a_gateway_gets_number_and_text(kind: str) -> None:
     assert got.headers["authorization"].startswith("Basic ")
 
 
-async def test_a_location_is_told_of_once_with_its_checks() -> None:
+async def test_a_location_is_reported_once_with_its_checks() -> None:
     async with serve_receiver() as receiver:
         by = tools(pagerduty_url=receiver.url)
         await send("PAGERDUTY", outgoing("PAGERDUTY", a_location_alert(), by=by))
