@@ -55,8 +55,10 @@ def observe(connection: Connection, recorded: Sequence[Recorded], now_ms: int) -
 
 
 def _take(results: Sequence[Recorded], steps: CheckSteps) -> None:
+    later = {result_id for result_id, _ in results}
     for result_id, record in results:
-        steps.take(result_id, record)
+        later.discard(result_id)
+        steps.take(result_id, record, later=later)
 
 
 def _carry_out(

@@ -1,6 +1,6 @@
 """Carries out the steps of one check: its state, alerts, notifications and incident."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -68,10 +68,10 @@ class CheckSteps:
         self._now_ms = now_ms
         self._policy = find_policy(connection, terms, now_ms=now_ms)
 
-    def take(self, result_id: str, record: Record) -> None:
-        """Count a final result."""
+    def take(self, result_id: str, record: Record, *, later: Collection[str] = ()) -> None:
+        """Count a final result; `later`: those that are stored already and count after it."""
         self.tick()
-        run = self._find_run(result_id, record)
+        run = self._find_run(result_id, record, later)
         if run is None or not self._policy.is_activated:
             return
         level = LEVELS[run.status]
@@ -110,38 +110,50 @@ class CheckSteps:
                 self._connection, self._check_id, self._stored, is_new=self._was is None
             )
 
-    def _find_run(self, result_id: str, record: Record) -> FinalRun | None:
-        """The run that says how the check is doing now. None: nothing new is known."""
+    def _find_run(self, result_id: str, record: Record, later: Collection[str]) -> FinalRun | None:
+        """The run that says how the check is doing now. None: nothing new is known.
+
+        Runs that are due together are decided once, and what comes of them after that says nothing.
+        """
         expected = self._count_expected(record.session_id)
         if expected < _LOCATIONS_OF_ROUND:
             self._forget_open_round()
             return _as_run(result_id, record) if record.status.judges_target else None
         due_ms, counted_ms = record.scheduled_ms, self._stored.round_ms
         if counted_ms is None:
-            if self._is_overtaken(due_ms):
+            if self._is_decided(due_ms, uncounted={result_id, *later}):
                 return None
         elif due_ms <= counted_ms:
             return None
         runs = results.list_runs_due_together(
             self._connection, self._check_id, due_ms=due_ms, session_id=record.session_id
         )
-        decisive = self._find_decisive(runs, expected)
+        decisive = self._find_decisive((run for run in runs if run.id not in later), expected)
+        open_ms = self._stored.open_round_ms
         if decisive is None:
-            self._stored = replace(self._stored, open_round_ms=due_ms)
+            # The newest round that is open keeps the state stored until it is decided.
+            self._stored = replace(self._stored, open_round_ms=max(due_ms, open_ms or 0))
         else:
-            self._stored = replace(self._stored, round_ms=due_ms, open_round_ms=None)
+            is_open = open_ms is not None and open_ms > due_ms
+            self._stored = replace(
+                self._stored, round_ms=due_ms, open_round_ms=open_ms if is_open else None
+            )
         return decisive
 
     def _find_decisive(self, runs: Iterable[FinalRun], expected: int) -> FinalRun | None:
         percentage = self._policy.percentage if self._terms.run_parallel else 0
         return find_decisive_run(runs, expected=expected, percentage=percentage)
 
-    def _is_overtaken(self, due_ms: int) -> bool:
-        """Whether runs count that were due later: nothing is kept of those that passed."""
+    def _is_decided(self, due_ms: int, *, uncounted: Collection[str]) -> bool:
+        """Whether runs that were due then or later have counted together.
+
+        Of those that passed, nothing is kept but their results. `uncounted`: those that do not
+        count yet.
+        """
         newest = results.list_newest_runs(self._connection, self._check_id, limit=_NEWEST_RUNS)
         rounds: dict[tuple[int, str | None], list[FinalRun]] = {}
         for run in newest:
-            if run.scheduled_ms > due_ms:
+            if run.scheduled_ms >= due_ms and run.id not in uncounted:
                 rounds.setdefault((run.scheduled_ms, run.session_id), []).append(run)
         for (_, session_id), runs in rounds.items():
             expected = self._count_expected(session_id)

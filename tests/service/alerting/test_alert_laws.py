@@ -1,10 +1,13 @@
 """Laws of alerts, whatever happens in whatever order; and replays that say what happened."""
 
-from dataclasses import replace
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -12,13 +15,14 @@ from service.alerting.model import CLEAN, AlertPolicy, AlertType, Level, Seen, S
 from service.alerting.replay import Replay, replay
 from service.alerting.rules import step
 from service.results.model import FinalRun, RunStatus
+from service.results.recording import record
 from tests.builders.alerting import (
     a_check,
     by_minutes,
     by_runs,
     settings,
 )
-from tests.builders.world import World
+from tests.builders.world import World, a_world
 
 MINUTE = 60_000
 RECOVERIES = {AlertType.RECOVERY, AlertType.DEGRADED_RECOVERY}
@@ -173,3 +177,97 @@ async def test_a_replay_counts_parallel_runs_together(world: World) -> None:
     assert made[0] == "FAILURE"
     assert made[-1] == "RECOVERY"
     assert made == await check.replayed(doc["alertSettings"], locations=3)
+
+
+async def test_a_late_result_of_runs_that_passed_together_says_nothing(world: World) -> None:
+    """As of a location that the check was taken from while it ran there."""
+    places = (world.location_id, await world.location("attic"))
+    barn = await world.location("barn")
+    check = await a_check(world, settings(), locations=places, run_parallel=True)
+    due_ms = world.time.now
+    for place in places:
+        await check.run("P", scheduled_ms=due_ms, location=place)
+    await check.wait(1)
+    await check.run("F", scheduled_ms=due_ms, location=barn)
+    assert await check.types() == [] == await check.replayed({}, locations=2)
+
+
+async def test_runs_that_pass_together_keep_later_ones_open(world: World) -> None:
+    places = (world.location_id, *[await world.location(slug) for slug in ("attic", "barn")])
+    doc = settings(parallelRunFailureThreshold={"enabled": True, "percentage": 60})
+    check = await a_check(world, doc, locations=places, run_parallel=True)
+    first, second = world.time.now, world.time.now + 60_000
+    for due_ms, letter, place in (
+        (first, "D", 0),
+        (first, "P", 1),
+        (second, "D", 0),
+        (second, "D", 1),
+        (first, "P", 2),
+        (second, "P", 2),
+    ):
+        await check.wait(1)
+        await check.run(letter, scheduled_ms=due_ms, location=places[place])
+    assert await check.types() == ["DEGRADED"]
+    assert await check.types() == await check.replayed(doc["alertSettings"], locations=3)
+
+
+PLACES = ("cellar", "attic", "barn", "shed")
+RUNS = st.tuples(st.integers(0, 1), st.sampled_from(PLACES))
+"""When a run was due, in minutes, and where it was."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """Results of runs of two due times, in the order in which they come."""
+
+    runs: list[tuple[tuple[int, str], str]]
+    sizes: list[int]
+    """How many of them each transaction has."""
+    locations: int
+    """The check runs at so many places; runs elsewhere began before it was taken from there."""
+    percentage: int
+    failed_runs: int
+
+
+STORIES = st.builds(
+    Story,
+    runs=st.lists(
+        st.tuples(RUNS, st.sampled_from("PPPDFM")),
+        min_size=3,
+        max_size=8,
+        unique_by=lambda one: one[0],
+    ),
+    sizes=st.lists(st.sampled_from([1, 1, 2, 3]), min_size=8, max_size=8),
+    locations=st.integers(2, 3),
+    percentage=st.sampled_from([0, 60]),
+    failed_runs=st.integers(1, 2),
+)
+
+
+@hypothesis_settings(max_examples=50, deadline=None)
+@given(STORIES)
+def test_a_replay_gives_the_alerts_that_were_made_in_whatever_order_results_come(
+    tmp_path_factory: pytest.TempPathFactory, story: Story
+) -> None:
+    asyncio.run(compare(tmp_path_factory.mktemp("replay"), story))
+
+
+async def compare(folder: Path, story: Story) -> None:
+    threshold = {"enabled": story.percentage > 0, "percentage": story.percentage}
+    doc = by_runs(story.failed_runs, parallelRunFailureThreshold=threshold)
+    async with a_world(folder) as world:
+        ids = {"cellar": world.location_id}
+        ids |= {slug: await world.location(slug) for slug in PLACES[1:]}
+        places = tuple(ids[slug] for slug in PLACES[: story.locations])
+        check = await a_check(world, doc, locations=places, run_parallel=True)
+        due_ms, left = world.time.now, story.runs
+        for size in story.sizes:
+            await check.wait(1)
+            records = [
+                check.record(letter, scheduled_ms=due_ms + 60_000 * due, location=ids[slug])
+                for (due, slug), letter in left[:size]
+            ]
+            left = left[size:]
+            await world.change(lambda c, now, these=records: record(c, these, now_ms=now))
+        expected = await check.replayed(doc["alertSettings"], locations=story.locations)
+        assert await check.types() == expected
