@@ -10,7 +10,7 @@ from contract.checks import CheckType
 from service.analytics import store
 from service.analytics.distribution import Aggregation
 from service.analytics.measures import RESPONSE_TIME, Analytics, GroupBy, Metric
-from service.analytics.reading import Buckets, is_exact, tally_exactly, tally_roughly
+from service.analytics.reading import Buckets, is_exact, is_small, tally_exactly, tally_roughly
 from service.analytics.store import DAY, HOUR
 from service.analytics.tallies import ALL, Group, Selection, Tally
 from service.analytics.windows import DAY_MS, HOUR_MS, Span
@@ -19,6 +19,9 @@ from service.checks import actions as checks
 
 _LATENCY: Final = "latencyAvg"
 _LOSS: Final = "packetLoss"
+MOST_SUMMED: Final = 1_200_000
+"""Numbers of many checks are exact up to so many results, which take a second; a week of a hundred
+checks that run once a minute has fewer."""
 _MOST_GROUPS: Final = 100
 """A split series has no more groups than that; those with the most runs are shown."""
 
@@ -94,7 +97,7 @@ def summarize(
     A number that a type does not have is left out; None: there is no data.
     """
     known = {one: kind for one, kind in kinds.items() if analytics_of(kind) is not None}
-    found = tally(connection, known, [span[0], max(span)], span)
+    found = tally(connection, known, [span[0], max(span)], span, most_results=MOST_SUMMED)
     return {
         check_id: _summary(found[check_id][0], analytics_of(kind)) if check_id in found else {}
         for check_id, kind in kinds.items()
@@ -107,18 +110,19 @@ def tally(
     edges: Sequence[int],
     span: Span,
     *,
-    most_hours: int | None = None,
+    most_results: int,
 ) -> dict[str, list[AnyTally]]:
     """What the runs of checks come to in each bucket.
 
-    Where they have more than `most_hours` hours together, roll-ups are read.
+    Where they have more than `most_results` results together, roll-ups are read.
     """
     if span[0] >= span[1]:
         return {check_id: [Tally() for _ in edges[1:]] for check_id in kinds}
     buckets = Buckets(edges, span)
-    hours = len(kinds) * (span[1] - span[0]) // HOUR_MS
-    is_small = most_hours is None or hours <= most_hours
-    read = tally_exactly if is_small and is_exact(connection, span) else tally_roughly
+    can_be_exact = is_exact(connection, span) and is_small(
+        connection, kinds, span, most=most_results
+    )
+    read = tally_exactly if can_be_exact else tally_roughly
     selections = {kind: _summed(analytics_of(kind)) for kind in set(kinds.values())}
     found: Mapping[str, Sequence[Mapping[Group, AnyTally]]] = read(
         connection, kinds, buckets, selections

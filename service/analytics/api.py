@@ -13,7 +13,7 @@ from contract.targets import format_value
 from service.analytics import actions
 from service.analytics.actions import Series, SeriesRequest
 from service.analytics.measures import PING_STATES, Analytics, GroupBy, Metric
-from service.analytics.reading import MOST_RESULTS, Buckets, is_exact, is_small
+from service.analytics.reading import Buckets, is_exact, is_small
 from service.analytics.schemas import MetricShown, SeriesShown, SummaryShown, SummaryWrite
 from service.analytics.windows import (
     MINUTE_MS,
@@ -40,6 +40,8 @@ router = keyed_operations("Analytics", prefix="/v1/analytics")
 
 _WHEN: Final = "Seconds since 1970, or ISO 8601"
 _HOUR_MINUTES: Final = 60
+MOST_RESULTS: Final = 300_000
+"""A series of more is not computed exactly: they take 70 MB, and more for several metrics."""
 
 _SUMMARY_RANGES: Final = tuple(
     one.value for one in QuickRange if one not in {QuickRange.LAST_30_DAYS, QuickRange.THIS_MONTH}
@@ -214,7 +216,7 @@ class _Cut:
         if not is_fine:
             # All pages are of one kind, so the whole window decides.
             self.is_exact = self.is_exact and is_small(
-                connection, check.id, CheckType(check.type), self.span
+                connection, {check.id: CheckType(check.type)}, self.span, most=MOST_RESULTS
             )
         self.minutes: int = window.minutes or self._usual_minutes()
         grid = Grid(self.span, self.minutes * MINUTE_MS)
@@ -233,7 +235,8 @@ class _Cut:
 
     def _is_page_small(self, connection: Connection, check: CheckRow) -> bool:
         shown = Buckets(self.edges, self.span).window
-        return is_small(connection, check.id, CheckType(check.type), shown)
+        kinds = {check.id: CheckType(check.type)}
+        return is_small(connection, kinds, shown, most=MOST_RESULTS)
 
 
 def _too_fine(what: str, way_out: str) -> InvalidError:

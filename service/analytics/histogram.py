@@ -92,7 +92,7 @@ class Histogram:
         self.count, self.total = count, self.total + other.total
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         counts = self._own_counts()
-        for index, number in _unpack(other).items():
+        for index, number in _pairs(other):
             counts[index] = counts.get(index, 0) + number
         self._counts, self._ranks = counts, None
 
@@ -124,7 +124,7 @@ class Histogram:
         )
 
     def _own_counts(self) -> dict[int, int]:
-        return _unpack(self._counts) if isinstance(self._counts, Packed) else self._counts
+        return dict(_pairs(self._counts)) if isinstance(self._counts, Packed) else self._counts
 
     def _find_ranks(self) -> tuple[Sequence[int], list[int]]:
         if isinstance(self._counts, Packed):
@@ -141,13 +141,9 @@ def _bucket(value: float) -> int:
     return math.ceil(math.log(value) * _PER_BUCKET) if value >= _LEAST else _ZERO
 
 
-def _unpack(packed: Packed) -> dict[int, int]:
+def _pairs(packed: Packed) -> Iterable[tuple[int, int]]:
+    """Each bucket with how many numbers it has."""
     if not packed.buckets:
-        return {}  # an empty view has no format
-    return dict(
-        zip(
-            memoryview(packed.buckets).cast("h"),
-            memoryview(packed.counts).cast("I"),
-            strict=True,
-        )
-    )
+        return ()  # an empty view has no format
+    buckets, counts = memoryview(packed.buckets), memoryview(packed.counts)
+    return zip(buckets.cast("h"), counts.cast("I"), strict=True)

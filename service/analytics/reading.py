@@ -29,8 +29,6 @@ from service.analytics.windows import DAY_MS, HOUR_MS, Span
 from service.analytics.worker import analytics_of, read_finals
 from service.results import actions as results
 
-MOST_RESULTS: Final = 300_000
-"""A series of more is not computed exactly: they take 70 MB, and more for several metrics."""
 _GROUP: Final = 100
 """How many checks are read at once."""
 
@@ -64,20 +62,25 @@ def is_exact(connection: Connection, span: Span) -> bool:
     return _hour_of(span[0]) >= store.find_horizon(connection)
 
 
-def is_small(connection: Connection, check_id: str, kind: CheckType, window: Span) -> bool:
-    """Whether a check has few enough results in a window that they can be held in memory.
+def is_small(
+    connection: Connection, kinds: Mapping[str, CheckType], window: Span, *, most: int
+) -> bool:
+    """Whether checks (by id) have at most so many results in a window, all together.
 
     Those of blocks are counted by the length of these, which is known without reading them.
     """
-    hours = (_hour_of(window[0]), window[1])
-    each = bytes_per_result(_known_analytics(kind))
-    number = store.bytes_of_heads(connection, check_id, window=hours) // each
-    for mark in store.list_dirty(connection, [check_id], hours=HOUR, window=hours):
-        if number > MOST_RESULTS:
-            break
-        own = (mark.start_ms, mark.start_ms + HOUR_MS)
-        number += results.count_finals(connection, check_id, window=own)
-    return number <= MOST_RESULTS
+    hours, number = (_hour_of(window[0]), window[1]), 0
+    for kind in set(kinds.values()):
+        ids = [check_id for check_id, its_kind in kinds.items() if its_kind is kind]
+        each = bytes_per_result(_known_analytics(kind))
+        number += store.bytes_of_heads(connection, ids, window=hours) // each
+    dirty = store.list_dirty(connection, list(kinds), hours=HOUR, window=hours)
+    for hour_ms, ids in _by_hour(dirty):
+        if number > most:
+            return False
+        own = (hour_ms, hour_ms + HOUR_MS)
+        number += results.count_finals(connection, ids, window=own)
+    return number <= most
 
 
 def tally_exactly(
@@ -156,14 +159,19 @@ def _fresh_blocks(
     with_bodies: bool,
 ) -> Iterator[tuple[str, int, Block]]:
     """Blocks of the results as they are now, hour by hour."""
-    for hour_ms, marks in groupby(sorted(dirty, key=itemgetter(1)), key=itemgetter(1)):
-        ids = [mark.check_id for mark in marks]
+    for hour_ms, ids in _by_hour(dirty):
         window = (hour_ms, hour_ms + HOUR_MS)
         own_kinds = {check_id: kinds[check_id] for check_id in ids}
         finals = read_finals(connection, own_kinds, window=window, with_bodies=with_bodies)
         for check_id, own in groupby(finals, key=attrgetter("check_id")):
             analytics = _known_analytics(kinds[check_id])
             yield check_id, hour_ms, build(own, analytics, hour_ms=hour_ms)
+
+
+def _by_hour(dirty: Iterable[Mark]) -> Iterator[tuple[int, list[str]]]:
+    """Each hour with the checks that have changed in it."""
+    for hour_ms, marks in groupby(sorted(dirty, key=itemgetter(1)), key=itemgetter(1)):
+        yield hour_ms, [mark.check_id for mark in marks]
 
 
 def _known_analytics(kind: CheckType) -> Analytics:
@@ -215,19 +223,18 @@ def _rollups(
         # Each other day of which an hour is rolled up is rolled up itself, or marked.
         by_hour = {(one.check_id, _day_of(one.start_ms)) for one in stale}
         by_hour |= set(store.list_dirty(connection, some, hours=DAY, window=whole))
+        told = set()
         for check_id, day_ms, body in store.list_rollups(connection, some, hours=DAY, window=whole):
             if day_ms not in split and (check_id, day_ms) not in by_hour:
+                told.add((check_id, day_ms))
                 yield check_id, day_ms, body
         days = split | {day_ms for _, day_ms in by_hour}
         for part in _rest(window, whole, days):
             for check_id, start_ms, body in store.list_rollups(
                 connection, some, hours=HOUR, window=part
             ):
-                day_ms = _day_of(start_ms)
-                is_of_day = whole[0] <= day_ms < whole[1] and day_ms not in split
-                if (check_id, start_ms) in stale:
-                    continue
-                if not is_of_day or (check_id, day_ms) in by_hour:
+                is_told = (check_id, _day_of(start_ms)) in told
+                if not is_told and (check_id, start_ms) not in stale:
                     yield check_id, start_ms, body
 
 

@@ -32,7 +32,7 @@ _BLOCKS: Final = _HEADS.with_only_columns(
     hour_block.c.check_id, hour_block.c.hour_ms, hour_block.c.head, hour_block.c.rest
 )
 _BYTES_OF_HEADS: Final = select(func.sum(func.length(hour_block.c.head))).where(
-    hour_block.c.check_id == bindparam("of_check"),
+    hour_block.c.check_id.in_(_CHECKS),
     hour_block.c.hour_ms >= bindparam("from_ms"),
     hour_block.c.hour_ms < bindparam("to_ms"),
 )
@@ -138,9 +138,11 @@ def list_blocks(
     yield from connection.execute(_BLOCKS if are_whole else _HEADS, asked)
 
 
-def bytes_of_heads(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
-    """How long the heads of a check's blocks are that begin in a window, together."""
-    asked = {"of_check": check_id, "from_ms": window[0], "to_ms": window[1]}
+def bytes_of_heads(
+    connection: Connection, check_ids: Sequence[str], *, window: tuple[int, int]
+) -> int:
+    """How long the heads of checks' blocks are that begin in a window, together."""
+    asked = {"check_ids": check_ids, "from_ms": window[0], "to_ms": window[1]}
     return connection.execute(_BYTES_OF_HEADS, asked).scalar_one() or 0
 
 

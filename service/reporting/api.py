@@ -39,8 +39,6 @@ router = keyed_operations("Analytics", prefix="/v1/reporting")
 
 _GROUP: Final = 100
 """How many checks are read at once."""
-_MOST_HOURS: Final = 20_000
-"""Checks times hours up to which a report is exact; more are read from roll-ups."""
 _MOST_PERIODS: Final = 400
 
 
@@ -194,10 +192,11 @@ async def read_report(caller: CallerDep, backend: BackendDep, wanted: WantedDep)
 
     span, found = await backend.database.read(query)
     edges = wanted.periods(span)
-    most_hours = _MOST_HOURS * min(_GROUP, len(found)) // max(len(found), 1)
+    # Up to so many a report is exact, as a summary is.
+    most = analytics.MOST_SUMMED * min(_GROUP, len(found)) // max(len(found), 1)
     shown: list[dict[str, Any]] = []
     for some in _in_groups(found):
-        report = partial(_report, some=some, span=span, edges=edges, most_hours=most_hours)
+        report = partial(_report, some=some, span=span, edges=edges, most=most)
         shown += await backend.database.read(report)
     return json_fast(shown)
 
@@ -212,13 +211,11 @@ def _report(
     some: Sequence[CheckLabels],
     span: Span,
     edges: Sequence[int] | None,
-    most_hours: int,
+    most: int,
 ) -> list[dict[str, Any]]:
     kinds = {check.id: check.type for check in some}
-    whole = analytics.tally(connection, kinds, span, span, most_hours=most_hours)
-    parts = (
-        analytics.tally(connection, kinds, edges, span, most_hours=most_hours) if edges else None
-    )
+    whole = analytics.tally(connection, kinds, span, span, most_results=most)
+    parts = analytics.tally(connection, kinds, edges, span, most_results=most) if edges else None
     return [
         _render(check)
         | {"aggregate": _aggregate(whole[check.id][0])}

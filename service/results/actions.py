@@ -104,9 +104,11 @@ def list_finals(
     return store.list_finals(connection, check_ids, window=window, with_bodies=with_bodies)
 
 
-def count_finals(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
-    """How many results `list_finals` has of a check."""
-    return store.count_finals(connection, check_id, window=window)
+def count_finals(
+    connection: Connection, check_ids: Sequence[str], *, window: tuple[int, int]
+) -> int:
+    """How many results `list_finals` has."""
+    return store.count_finals(connection, check_ids, window=window)
 
 
 def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:

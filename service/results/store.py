@@ -294,9 +294,11 @@ def list_finals(
         yield Finished._make((result_id, check_id, ts, location, _STATUSES[status], *rest))
 
 
-def count_finals(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
+def count_finals(
+    connection: Connection, check_ids: Sequence[str], *, window: tuple[int, int]
+) -> int:
     """How many results `list_finals` has."""
-    asked = {"check_ids": [check_id], "from_ms": window[0], "to_ms": window[1]}
+    asked = {"check_ids": check_ids, "from_ms": window[0], "to_ms": window[1]}
     return connection.execute(_LOOKS, asked).scalar_one()
 
 

@@ -406,7 +406,7 @@ async def test_a_series_of_very_many_results_is_computed_from_roll_ups(
     path = f"{URL}/{check['id']}?{query(hours=3, interval=60, metrics='responseTime_sum')}"
     from_0 = f"{URL}/{check['id']}?from=0&limit=100&page=7&metrics=responseTime_sum"
     for most, source in ((220, "results"), (179, "rollups")):
-        monkeypatch.setattr("service.analytics.reading.MOST_RESULTS", most)
+        monkeypatch.setattr("service.analytics.api.MOST_RESULTS", most)
         body = (await api.alice.get(path)).body
         assert body["source"] == source
         assert [row["responseTime_sum"] for row in body["series"][0]["data"]] == [600.0] * 3
@@ -424,12 +424,12 @@ async def test_a_page_of_very_many_results_in_fine_buckets_is_refused(
     check = await made(api.alice)
     await run_each_minute(api, check, [10.0] * 180)
     await roll_up_all(api)
-    monkeypatch.setattr("service.analytics.reading.MOST_RESULTS", 100)
+    monkeypatch.setattr("service.analytics.api.MOST_RESULTS", 100)
     path = f"{URL}/{check['id']}?{query(hours=3, interval=10, metrics='responseTime_sum')}"
     refused = await api.alice.get(f"{path}&limit=18")
     assert refused.status == 400
     assert refused.body["message"] == (
-        '"aggregationInterval" is 10, and the page is computed from more than 300,000 results;'
+        '"aggregationInterval" is 10, and the page is computed from more than 100 results;'
         ' use a multiple of 60, or a smaller "limit".'
     )
     page = (await api.alice.get(f"{path}&limit=6")).body

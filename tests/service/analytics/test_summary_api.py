@@ -63,6 +63,31 @@ async def test_a_summary_tells_of_each_check_what_its_type_has(
     assert rough[1]["responseTime_avg"] == pytest.approx(50.5)
 
 
+@pytest.mark.parametrize("is_rolled_up", [True, False])
+async def test_a_summary_of_very_many_results_is_computed_from_roll_ups(
+    api: PublicApi, monkeypatch: pytest.MonkeyPatch, *, is_rolled_up: bool
+) -> None:
+    now_ms = await api.database.read(api.backend.clock.now_ms)
+    one, other = await made(api.alice), await made(api.alice)
+    times = [float(number) for number in range(1, 101)]
+    for check in (one, other):
+        await run_each_minute(api, check, times, from_ms=now_ms - 200 * MINUTE_MS)
+    if is_rolled_up:
+        await roll_up_all(api)
+    asked = {"checkIds": [one["id"], other["id"]]}
+
+    async def percentiles() -> list[float]:
+        return [row["responseTime_p95"] for row in (await api.alice.post(PATH, asked)).body]
+
+    exact = float(np.percentile(times, 95))
+    monkeypatch.setattr("service.analytics.actions.MOST_SUMMED", 220)
+    assert await percentiles() == [pytest.approx(exact)] * 2
+    monkeypatch.setattr("service.analytics.actions.MOST_SUMMED", 179)
+    rough = await percentiles()
+    assert rough == [pytest.approx(exact, rel=0.01)] * 2
+    assert rough != [pytest.approx(exact)] * 2
+
+
 async def test_without_results_there_is_no_number(api: PublicApi) -> None:
     check = await made(api.alice)
     [found] = (await api.alice.post(PATH, {"checkIds": [check["id"], check["id"]]})).body
