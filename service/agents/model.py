@@ -12,7 +12,12 @@ class AgentSeen:
     location_id: str
     id: str
     version: str
+    platform: str
+    started_ms: int
+    """Its first hello."""
     last_seen_ms: int
+    slots: Mapping[str, int]
+    """How many runs it takes at a time, by lane."""
     check_types: Sequence[str]
     """What it runs."""
     unavailable: Sequence[Mapping[str, Any]] | None

@@ -43,7 +43,10 @@ _SEEN_AT: Final = (
         agent.c.location_id,
         agent.c.id,
         agent.c.version,
+        agent.c.platform,
+        agent.c.started_ms,
         agent.c.last_seen_ms,
+        agent.c.slots,
         agent.c.check_types,
         agent.c.unavailable,
     )

@@ -105,3 +105,10 @@ def load_queue_depths(connection: Connection, *, now_ms: int) -> dict[str, Queue
         row.location_id: QueueDepth(row.runs, now_ms - row.oldest_ms)
         for row in store.load_queue_depths(connection, now_ms=now_ms)
     }
+
+
+def count_held(
+    connection: Connection, location_ids: Sequence[str]
+) -> Mapping[tuple[str, str], int]:
+    """How many runs each agent of these locations holds, by location and agent."""
+    return store.count_held(connection, location_ids)

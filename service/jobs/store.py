@@ -1,6 +1,6 @@
 """The queue's SQL that is not hot and the same on all engines; `queue` has the rest."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, literal_column, select, update
@@ -103,6 +103,20 @@ def find_claims(connection: Connection) -> frozenset[tuple[str, str]]:
 def load_queue_depths(connection: Connection, *, now_ms: int) -> list[Row[tuple[str, int, int]]]:
     """Locations where runs can be claimed: id, number of runs, when the oldest became due."""
     return list(connection.execute(_WAITING, {"now_ms": now_ms}))
+
+
+def count_held(connection: Connection, location_ids: Sequence[str]) -> dict[tuple[str, str], int]:
+    """How many runs each agent of these locations holds, by location and agent."""
+    found = (
+        select(job.c.location_id, job.c.agent_id, func.count())
+        # As the partial index of leased jobs has it.
+        .where(
+            job.c.state == literal_column(str(JobState.LEASED.value)),
+            job.c.location_id.in_(location_ids),
+        )
+        .group_by(job.c.location_id, job.c.agent_id)
+    )
+    return {(at, who): count for at, who, count in connection.execute(found)}
 
 
 def find_all_at(connection: Connection, location_id: str) -> list[int]:

@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from service.results import measuring, store
 from service.results.model import (
+    Cause,
     Extremes,
     FinalRun,
     Finished,
@@ -109,6 +110,13 @@ def count_finals(
 ) -> int:
     """How many results `list_finals` has."""
     return store.count_finals(connection, check_ids, window=window)
+
+
+def count_causes(
+    connection: Connection, account_id: str, location: str, *, from_ms: int
+) -> Mapping[Cause, int]:
+    """Why due times at a location came to nothing since a time, and how many for each cause."""
+    return store.count_causes(connection, account_id, location, from_ms=from_ms)
 
 
 def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:

@@ -91,6 +91,26 @@ _UP_TO_SIZE: Final = (
 )
 
 
+def count_causes(
+    connection: Connection, account_id: str, location: str, *, from_ms: int
+) -> dict[Cause, int]:
+    """Why due times at a location came to nothing since a time, and how many for each cause."""
+    due_times = func.sum(func.coalesce(result.c.due_times, 1))
+    found = (
+        select(result.c.cause, due_times)
+        .join(check_, check_.c.id == result.c.check_id)
+        .where(
+            result.c.cause.is_not(None),
+            result.c.location == location,
+            result.c.ts >= from_ms,
+            result.c.result_type == ResultType.FINAL.value,
+            check_.c.account_id == account_id,
+        )
+        .group_by(result.c.cause)
+    )
+    return {Cause(cause): int(count) for cause, count in connection.execute(found)}
+
+
 def _and_detail(rows: FromClause) -> FromClause:
     return rows.outerjoin(result_detail, result_detail.c.id == result.c.id)
 

@@ -3,11 +3,15 @@
 from starlette.routing import BaseRoute, Route
 
 from service.http.dependencies import Backend
-from service.web import gallery, sign_in_page
+from service.web import gallery, locations_page, sign_in_page
 from service.web.page_routing import Pages
 from service.web.static_files import PREFIX, serve_asset
 
-_PARTS = (sign_in_page.routes, gallery.routes)
+_PARTS = (
+    sign_in_page.routes,
+    locations_page.routes,
+    gallery.routes,
+)
 
 
 def page_routes(backend: Backend) -> list[BaseRoute]:

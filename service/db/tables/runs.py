@@ -158,6 +158,13 @@ result: Final = Table(
         sqlite_where=text("session_id IS NOT NULL"),
         postgresql_where=text("session_id IS NOT NULL"),
     ),
+    Index(
+        # Runs that nobody made are few, and asked for by place.
+        "ix_result_cause",
+        *("location", "ts"),
+        sqlite_where=text("cause IS NOT NULL"),
+        postgresql_where=text("cause IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,  # rows of one check lie together in time: 31 bytes a row against 48
 )
 

@@ -39,6 +39,12 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// What cannot be undone is asked for once more.
+document.addEventListener("submit", (event) => {
+  const question = event.target.dataset.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+}, true);
+
 // Theme and time zone.
 const YEAR_S = 31536000;
 function keep(name, value) {
