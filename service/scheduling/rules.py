@@ -46,12 +46,11 @@ def next_due_ms(when: Rhythm, *, after_ms: int) -> int:
 def next_after_run_ms(when: Rhythm, *, planned_ms: int, now_ms: int) -> int:
     """When a check runs next, now that a run of it starts.
 
-    After a run off the rhythm, which its first one is, half a period passes at least: a run of the
-    rhythm a moment later would tell nothing new, and end the first one's time in the queue.
+    Half a period passes at least, which matters after a run off the rhythm, as its first one is: a
+    run of the rhythm a moment later would tell nothing new, and end the first one's time in the
+    queue.
     """
-    is_of_rhythm = (planned_ms - when.phase_ms) % when.period_ms == 0
-    rest_ms = 0 if is_of_rhythm else when.period_ms // 2
-    return next_due_ms(when, after_ms=max(now_ms, planned_ms + rest_ms))
+    return next_due_ms(when, after_ms=max(now_ms, planned_ms + when.period_ms // 2))
 
 
 def run_due_ms(when: Rhythm, *, planned_ms: int, now_ms: int) -> int:

@@ -101,6 +101,45 @@ def test_the_usual_interval_fits_the_window(length_ms: int, minutes: int) -> Non
     assert Grid(span, minutes * MINUTE_MS).count <= MOST_BUCKETS or minutes == 43_200
 
 
+def test_a_window_without_limits_is_that_of_its_name() -> None:
+    found = find_window(from_ms=None, to_ms=None, quick_range=QuickRange.THIS_MONTH, now_ms=NOW)
+    assert found == (ms("2026-03-01T00:00:00"), NOW)
+
+
+def test_no_window_begins_before_1970() -> None:
+    found = find_window(from_ms=None, to_ms=5, quick_range=QuickRange.THIS_MONTH, now_ms=NOW)
+    assert found == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("quick_range", "begin", "end"),
+    [
+        (QuickRange.THIS_WEEK, "2026-03-01T23:00:00", "2026-03-01T23:30:00"),
+        (QuickRange.LAST_WEEK, "2026-02-22T23:00:00", "2026-03-01T23:00:00"),
+        (QuickRange.THIS_MONTH, "2026-02-28T23:00:00", "2026-03-01T23:30:00"),
+        (QuickRange.LAST_MONTH, "2026-01-31T23:00:00", "2026-02-28T23:00:00"),
+    ],
+)
+def test_days_of_a_quick_range_are_those_of_the_time_zone(
+    quick_range: QuickRange, begin: str, end: str
+) -> None:
+    now_ms = ms("2026-03-01T23:30:00")  # in Berlin it is Monday already
+    found = span_of(quick_range, now_ms=now_ms, zone=ZoneInfo("Europe/Berlin"))
+    assert found == (ms(begin), ms(end))
+
+
+def test_a_window_may_have_as_many_buckets_as_there_may_be() -> None:
+    assert usual_interval((NOW // HOUR_MS * HOUR_MS, NOW // HOUR_MS * HOUR_MS + 100 * 60_000)) == 1
+
+
+def test_a_report_ends_with_the_period_in_which_its_window_ends() -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    midnight, next_midnight = ms("2026-03-01T23:00:00"), ms("2026-03-02T23:00:00")
+    for begin in (midnight, midnight + 1):
+        found = period_edges((begin, next_midnight), Granularity.DAY, zone)
+        assert found == [midnight, next_midnight]
+
+
 def test_days_of_a_report_begin_at_midnight_of_its_time_zone() -> None:
     span = ms("2026-03-28T12:00:00"), ms("2026-03-30T12:00:00")
     edges = period_edges(span, Granularity.DAY, ZoneInfo("Europe/Berlin"))

@@ -2,11 +2,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.scheduling.model import Rhythm
-from service.scheduling.rules import next_after_run_ms, next_due_ms, places, rhythm, run_due_ms
+from service.scheduling.model import DueTimes, Rhythm
+from service.scheduling.rules import (
+    MOST_SKIPPED,
+    next_after_run_ms,
+    next_due_ms,
+    places,
+    rhythm,
+    run_due_ms,
+    skipped_due_times,
+)
 
 MINUTE_MS = 60_000
 SHORT = (1, 2, 5, 10, 15, 30, 60)
@@ -59,6 +68,24 @@ def test_checks_without_an_offset_spread_over_the_whole_period() -> None:
         assert all(140 < tenths.count(tenth) < 260 for tenth in range(10)), frequency
 
 
+@pytest.mark.parametrize(
+    ("frequency_min", "phase_ms"),
+    [(0, 28_477), (1, 44_847), (10, 465_884), (90, 5_294_238), (1_440, 48_741_186)],
+)
+def test_no_release_shifts_the_runs_of_a_check(frequency_min: int, phase_ms: int) -> None:
+    assert rhythm("check-1", frequency_min=frequency_min, offset=None).phase_ms == phase_ms
+
+
+@pytest.mark.parametrize(
+    ("frequency_min", "offset", "phase_ms"),
+    [(60, 2, 6_000), (61, 2, 3_600_000), (1, 10, 54_000), (1, 11, 54_000), (1, 99, 54_000)],
+)
+def test_an_offset_beyond_the_last_slot_is_that_slot(
+    frequency_min: int, offset: int, phase_ms: int
+) -> None:
+    assert rhythm("check-1", frequency_min=frequency_min, offset=offset).phase_ms == phase_ms
+
+
 def test_another_process_computes_the_same_phase() -> None:
     script = (
         "from service.scheduling.rules import rhythm\n"
@@ -104,6 +131,45 @@ def test_after_a_run_of_the_rhythm_the_next_slot_is_next(
         when, planned_ms=planned_ms, now_ms=planned_ms + late_ms % when.period_ms
     )
     assert next_ms == planned_ms + when.period_ms
+
+
+@pytest.mark.parametrize(
+    ("planned_ms", "next_ms"),
+    [(65_000, 125_000), (64_999, 125_000), (40_000, 125_000), (35_000, 125_000), (34_999, 65_000)],
+)
+def test_after_a_first_run_half_a_period_passes(planned_ms: int, next_ms: int) -> None:
+    when = Rhythm(period_ms=60_000, phase_ms=5_000)
+    assert next_after_run_ms(when, planned_ms=planned_ms, now_ms=planned_ms) == next_ms
+
+
+def skipped(planned_ms: int, newest_ms: int) -> list[DueTimes]:
+    when = Rhythm(period_ms=60, phase_ms=5)
+    return skipped_due_times(when, planned_ms=planned_ms, newest_ms=newest_ms)
+
+
+@pytest.mark.parametrize("planned_ms", [65, 40])
+def test_a_run_in_time_has_skipped_nothing(planned_ms: int) -> None:
+    assert skipped(planned_ms, planned_ms) == []
+    assert skipped(planned_ms, 124) == []
+
+
+def test_due_times_that_passed_are_listed_one_by_one() -> None:
+    assert skipped(65, 125) == [DueTimes(65, 65, 1)]
+    assert skipped(40, 185) == [DueTimes(40, 40, 1), DueTimes(125, 125, 1)]
+
+
+@pytest.mark.parametrize("planned_ms", [65, 40])
+def test_the_oldest_of_many_due_times_share_one_item(planned_ms: int) -> None:
+    newest_ms = 125 + MOST_SKIPPED * 60
+    singles = [DueTimes(at, at, 1) for at in range(125, newest_ms, 60)]
+    first = DueTimes(planned_ms, planned_ms, 1)
+    assert skipped(planned_ms, newest_ms) == [first, *singles]
+    assert skipped(planned_ms, newest_ms + 120) == [
+        DueTimes(planned_ms, 185, 3),
+        *singles[2:],
+        DueTimes(newest_ms, newest_ms, 1),
+        DueTimes(newest_ms + 60, newest_ms + 60, 1),
+    ]
 
 
 @given(RHYTHMS, TIMES, st.integers(0, 10**10))
