@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 from contract.job import RunSource
 from service.alert_channels import actions as alert_channels
 from service.alerting import sqlite, store
-from service.alerting.model import LocationAlert, StoredState
+from service.alerting.content import LEVELS
+from service.alerting.model import Level, LocationAlert, StoredState
 from service.alerting.steps import CheckSteps
 from service.checks import actions as checks
 from service.db.ids import new_id
@@ -25,7 +26,7 @@ GROUP: Final = 100
 _AGAIN_MS: Final = 60_000
 """After so long a timer that failed is tried again."""
 _TESTS: Final = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
-_BAD: Final = frozenset({RunStatus.DEGRADED, RunStatus.FAILED, RunStatus.TIMED_OUT})
+_BAD: Final = frozenset(status for status, level in LEVELS.items() if level is not Level.PASSING)
 
 
 _FIND_STORED: Final[dict[str, Callable[[Connection, Collection[str]], set[str]]]] = {

@@ -17,7 +17,7 @@ LEVELS: Final[Mapping[RunStatus, Level]] = {
     RunStatus.FAILED: Level.FAILING,
     RunStatus.TIMED_OUT: Level.FAILING,
 }
-"""By the statuses that judge the target; the others say nothing about it."""
+"""By the statuses that judge the target; the others, MISSED among them, say nothing about it."""
 _MOST_LETTERS: Final = 1_000
 """The most that an alert has of an expected or actual value; the result has the whole."""
 _PASSES: Final = frozenset(
@@ -90,7 +90,7 @@ def find_decisive_run(
     newest: dict[str, FinalRun] = {}
     for run in newest_first:
         newest.setdefault(run.location, run)
-    looks = [run for run in newest.values() if run.status.judges_target]
+    looks = [run for run in newest.values() if run.status in LEVELS]
     known = Round(tuple(LEVELS[run.status] for run in looks), max(0, expected - len(newest)))
     level = judge_round(known, percentage)
     return next((run for run in looks if LEVELS[run.status] is level), None)
@@ -100,7 +100,7 @@ def find_places(newest_first: Iterable[FinalRun], *, last_pass_ms: int | None) -
     """How a check is doing at each location, by its newest results."""
     newest: dict[str, Level] = {}
     for run in newest_first:
-        if run.status.judges_target:
+        if run.status in LEVELS:
             newest.setdefault(run.location, LEVELS[run.status])
     passing = [slug for slug, level in newest.items() if level is Level.PASSING]
     return Places(

@@ -100,7 +100,7 @@ class _Replaying:
         """The run that says how the check is doing now. None: nothing new is known."""
         expected = self._count_expected(run)
         if expected < 2:
-            return run if run.status.judges_target else None
+            return run if run.status in LEVELS else None
         if self.counted_ms is not None and run.scheduled_ms <= self.counted_ms:
             return None
         known = self.rounds.setdefault((run.scheduled_ms, run.session_id), [])

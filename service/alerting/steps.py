@@ -118,7 +118,7 @@ class CheckSteps:
         expected = self._count_expected(record.session_id)
         if expected < _LOCATIONS_OF_ROUND:
             self._forget_open_round()
-            return _as_run(result_id, record) if record.status.judges_target else None
+            return _as_run(result_id, record) if record.status in LEVELS else None
         due_ms, counted_ms = record.scheduled_ms, self._stored.round_ms
         if counted_ms is None:
             if self._is_decided(due_ms, uncounted={result_id, *later}):

@@ -215,6 +215,27 @@ async def test_a_receiver_that_takes_something_is_tried_soon_when_it_fails_again
     assert await next_try_ms(api, 2) == clock.now + backoff_ms(1, 1.0, demanded_s=None)
 
 
+async def test_nothing_overtakes_an_alert_that_waits_for_its_next_try(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    clock = later(api, HOUR_MS)
+    async with serve_receiver() as busy, serve_receiver() as other:
+        busy.answers.append(503)
+        await a_hook(alice, busy)
+        check = await a_check(alice)
+        await enqueue(api, check, "1", "2")
+        async with delivering(api, clock=clock, chance=1.0):
+            await attempted(api)
+            await a_hook(alice, other, autoSubscribe=True)
+            await enqueue(api, await a_check(alice), "3")
+            await other.wait_for(1)
+            assert [got.body for got in busy.got] == [b"1"]
+        clock.pass_s(21)
+        async with delivering(api, clock=clock):
+            await settled(api, 4)
+    assert [got.body for got in busy.got] == [b"1", b"1", b"2", b"3"]
+
+
 async def test_a_reminder_is_not_sent_when_a_later_notification_follows(
     api: PublicApi, alice: ApiUser
 ) -> None:
