@@ -4,7 +4,9 @@ A result goes once its hour is rolled up, and never before. What deleted checks 
 """
 
 import asyncio
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,7 +21,6 @@ from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats import actions as heartbeats
 from service.results import actions as results
-from service.retention import run_files
 from service.retention.model import Kept, limit_ms
 from service.sessions import actions as sessions
 
@@ -112,7 +113,7 @@ class Retention:
         before_ms = limit_ms(self._kept.files, now_ms=now_ms)
         if before_ms is None:
             return 0
-        return await asyncio.to_thread(run_files.remove_old, self._artifacts, before_ms=before_ms)
+        return await asyncio.to_thread(remove_old_files, self._artifacts, before_ms=before_ms)
 
 
 async def _repeat(database: Database, remove: Callable[[Connection], int]) -> int:
@@ -133,3 +134,41 @@ def _remove_results(connection: Connection, *, check_id: str, before_ms: int) ->
         analytics.remove_blocks(connection, check_id, until_ms=removed.last_ms)
         heartbeats.forget_corrections(connection, check_id, removed.ids, last_ms=removed.last_ms)
     return len(removed.ids)
+
+
+def remove_old_files(folder: Path, *, before_ms: int) -> int:
+    """Remove the files of runs of which nothing has arrived since; of how many runs.
+
+    A run's folder changes when a file arrives, and never afterwards.
+    """
+    return sum(_remove(run) for run in _runs(folder) if _changed_ms(run) < before_ms)
+
+
+def _runs(folder: Path) -> Iterator[Path]:
+    """The folders of all runs, of all locations."""
+    for location in _folders(folder):
+        yield from _folders(location)
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(one.path) for one in entries if one.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []
+
+
+def _changed_ms(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime * 1000
+    except FileNotFoundError:
+        return float("inf")
+
+
+def _remove(folder: Path) -> bool:
+    try:
+        shutil.rmtree(folder)
+    except OSError as problem:
+        log.warning("retention.file_stays", folder=str(folder), reason=problem.strerror)
+        return False
+    return True
