@@ -15,8 +15,6 @@ from tests.builders.stored_results import store
 from tests.servers.public_api import ApiUser, PublicApi
 from tests.servers.receiver import serve_receiver
 
-DAY_MS = 86_400_000
-
 
 async def a_check(user: ApiUser, **fields: Any) -> dict[str, Any]:
     answer = await user.post("/v1/checks/url", check_body("url", **fields))
