@@ -16,6 +16,7 @@ from service.alert_channels.model import (
     ChannelChoice,
     ChannelRow,
     CheckSubscriptions,
+    NotificationRow,
     NotificationsQueued,
     NotificationStatus,
     Subscriber,
@@ -110,6 +111,15 @@ def _describe_subject(alert: AnyAlert) -> dict[str, Any]:
         "result_id": alert.result_id,
         "is_logged": alert.alert_type is not AlertType.SSL,
     }
+
+
+def list_of_alerts(
+    connection: Connection, check_id: str | None, alert_ids: Iterable[str]
+) -> Sequence[tuple[NotificationRow, ChannelRow]]:
+    """The notifications of alerts of a check, or of a location (None), oldest first."""
+    found = store.list_of_alerts(connection, check_id, alert_ids)
+    channels = {one.id: one for one in store.list_some(connection, {n.channel_id for n in found})}
+    return [(one, channels[one.channel_id]) for one in found if one.channel_id in channels]
 
 
 def paused_outcome(reason: str) -> str:

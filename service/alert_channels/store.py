@@ -326,6 +326,17 @@ def list_notifications(
     return tuple(map(_read_notification, connection.execute(query)))
 
 
+def list_of_alerts(
+    connection: Connection, check_id: str | None, alert_ids: Iterable[str]
+) -> tuple[NotificationRow, ...]:
+    """The notifications of alerts of a check, or of a location (None), oldest first."""
+    query = _NOTIFICATIONS.where(
+        alert_notification.c.check_id == check_id,
+        alert_notification.c.alert_id.in_(list(alert_ids)),
+    ).order_by(alert_notification.c.serial)
+    return tuple(map(_read_notification, connection.execute(query)))
+
+
 def forget_notifications(connection: Connection, *, before_ms: int) -> int:
     """Delete settled notifications that are older; how many."""
     wanted = and_(alert_notification.c.created_ms < before_ms, ~_OPEN)

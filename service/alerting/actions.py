@@ -11,7 +11,15 @@ from contract.job import RunSource
 from service.alert_channels import actions as alert_channels
 from service.alerting import sqlite, store
 from service.alerting.content import LEVELS
-from service.alerting.model import Level, LocationAlert, StoredState
+from service.alerting.model import (
+    CLEAN,
+    AlertFilter,
+    AlertState,
+    Level,
+    LocationAlert,
+    StoredAlert,
+    StoredState,
+)
 from service.alerting.steps import CheckSteps
 from service.checks import actions as checks
 from service.db.ids import new_id
@@ -146,6 +154,26 @@ def report_location(
     )
     store.add_location_alert(connection, alert)
     alert_channels.enqueue_location(connection, alert, now_ms=now_ms)
+
+
+def find_state(connection: Connection, check_id: str) -> AlertState:
+    """How a check is doing by its newest runs, and since when."""
+    stored = store.find_states(connection, [check_id]).get(check_id)
+    return stored.state if stored else CLEAN
+
+
+def list_alerts(
+    connection: Connection, wanted: AlertFilter, *, limit: int, offset: int = 0
+) -> Sequence[StoredAlert]:
+    """A page of the alerts of a window, newest first."""
+    return store.list_alerts(connection, wanted, limit=limit, offset=offset)
+
+
+def list_location_alerts(
+    connection: Connection, account_id: str, *, limit: int
+) -> Sequence[LocationAlert]:
+    """The newest alerts about locations, newest first."""
+    return store.list_location_alerts(connection, account_id, limit=limit, offset=0)
 
 
 def remove_before(connection: Connection, *, before_ms: int, most: int) -> int:

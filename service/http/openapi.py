@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
+from threading import Lock
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -30,13 +31,19 @@ def install_openapi(app: FastAPI, document: Callable[[], dict[str, Any]]) -> Non
 
     `document` is asked when somebody first wants it, in a thread: it takes about a second.
     """
+    making = Lock()
 
     @cache
     def written() -> bytes:
         return json.dumps(document(), separators=(",", ":")).encode()
 
+    def written_once() -> bytes:
+        # CPython 3.11 fails when two threads parse source at the same time (gh-106905).
+        with making:
+            return written()
+
     async def raw(_request: Request) -> Response:
-        return Response(await asyncio.to_thread(written), media_type="application/json")
+        return Response(await asyncio.to_thread(written_once), media_type="application/json")
 
     app.openapi = document  # type: ignore[method-assign]  # the way FastAPI documents
     app.add_route(DOCUMENT_PATH, raw, include_in_schema=False)

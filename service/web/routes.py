@@ -3,13 +3,14 @@
 from starlette.routing import BaseRoute, Route
 
 from service.http.dependencies import Backend
-from service.web import gallery, locations_page, sign_in_page
+from service.web import alerts_page, gallery, locations_page, sign_in_page
 from service.web.page_routing import Pages
 from service.web.static_files import PREFIX, serve_asset
 
 _PARTS = (
     sign_in_page.routes,
     locations_page.routes,
+    alerts_page.routes,
     gallery.routes,
 )
 

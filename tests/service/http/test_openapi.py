@@ -1,10 +1,15 @@
+import asyncio
 import re
+import time
 from typing import Any
 
+import aiohttp
+from fastapi import FastAPI
+
 from service.checks.types.registry import DEFINITIONS
-from service.http.openapi import BODIES
+from service.http.openapi import BODIES, DOCUMENT_PATH, install_openapi
 from service.routers import document as of_routers
-from tests.servers.public_api import ApiUser, PublicApi
+from tests.servers.public_api import ApiUser, PublicApi, listening
 
 KINDS = (
     *("api", "url", "tcp", "dns", "icmp", "heartbeat"),
@@ -267,3 +272,23 @@ async def test_the_trigger_says_what_an_empty_target_means(alice: ApiUser) -> No
     selectors = document["components"]["schemas"]["TargetWrite"]["properties"]
     assert "Left out: whatever the tags" in selectors["matchTags"]["description"]
     assert "Left out: whichever the check" in selectors["checkId"]["description"]
+
+
+async def test_a_document_that_several_ask_for_at_once_is_made_once() -> None:
+    app, made = FastAPI(openapi_url=None), []
+
+    def document() -> dict[str, Any]:
+        made.append(1)
+        time.sleep(0.05)  # long enough for the others to come
+        return {"openapi": "3.1.0"}
+
+    install_openapi(app, document)
+    async with listening(app) as url, aiohttp.ClientSession() as http:
+
+        async def ask() -> int:
+            async with http.get(url + DOCUMENT_PATH) as answer:
+                return answer.status
+
+        assert await asyncio.gather(*(ask() for _ in range(4))) == [200] * 4
+
+    assert made == [1]

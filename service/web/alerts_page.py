@@ -1,0 +1,281 @@
+"""`/alerts`: what went wrong, who was notified, and how it ended."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from service.alert_channels import actions as alert_channels
+from service.alert_channels.model import ChannelRow, NotificationRow, NotificationStatus
+from service.alerting import actions as alerting
+from service.alerting.model import AlertFilter, AlertType, LocationAlert, StoredAlert
+from service.checks import actions as checks
+from service.web.page_routing import Pages
+from service.web.states import State
+from service.web.visit import Visit
+
+_DAY_MS: Final = 86_400_000
+_DAYS: Final = (1, 7, 30)
+_MOST: Final = 500
+"""The most alerts that a page has."""
+
+_WORDS: Final[Mapping[AlertType, tuple[State, str]]] = {
+    AlertType.NO_ALERT: (State.UNKNOWN, "Changed"),
+    AlertType.FAILURE: (State.FAILING, "Failing"),
+    AlertType.FAILURE_REMAIN: (State.FAILING, "Still failing"),
+    AlertType.FAILURE_DEGRADED: (State.DEGRADED, "Degraded, after it failed"),
+    AlertType.RECOVERY: (State.PASSING, "Passing again"),
+    AlertType.DEGRADED: (State.DEGRADED, "Degraded"),
+    AlertType.DEGRADED_REMAIN: (State.DEGRADED, "Still degraded"),
+    AlertType.DEGRADED_FAILURE: (State.FAILING, "Failing, after it was degraded"),
+    AlertType.DEGRADED_RECOVERY: (State.PASSING, "Passing again"),
+    AlertType.SSL: (State.DEGRADED, "Certificate expires"),
+}
+_DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
+    NotificationStatus.SUCCESS: (State.PASSING, "delivered"),
+    NotificationStatus.IN_PROGRESS: (State.RUNNING, "being sent"),
+    NotificationStatus.RATE_LIMITED: (State.MISSED, "held back by a limit"),
+    NotificationStatus.FAILURE: (State.FAILING, "not delivered"),
+}
+
+
+def routes(pages: Pages) -> tuple[BaseRoute, ...]:
+    """The page."""
+    return (pages.show("/alerts", _show),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A notification of one alert through one channel."""
+
+    channel: str
+    kind: str
+    state: State
+    word: str
+    outcome: str
+    """What the last try came to; empty when nothing is to be said."""
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One alert of an episode."""
+
+    at_ms: int
+    state: State
+    word: str
+    sent: Sequence[Sent]
+    note: str
+    """Why nobody was notified; empty: somebody was."""
+    result_id: str | None
+    """None: no result is stored any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """From the first alert of a check to its recovery."""
+
+    name: str
+    path: str
+    """Of the check, or of the location. Empty: it is not there any more."""
+    state: State
+    """Of its newest alert."""
+    sentence: str
+    since_ms: int
+    until_ms: int | None
+    """None: it goes on."""
+    where: str
+    """Locations in words; empty when nothing is to be said."""
+    moments: Sequence[Moment]
+    """The oldest first."""
+
+
+def group_alerts(oldest_first: Iterable[StoredAlert]) -> list[list[StoredAlert]]:
+    """Alerts of each check up to a recovery; one about a certificate stands for itself."""
+    open_of: dict[str, list[StoredAlert]] = {}
+    found: list[list[StoredAlert]] = []
+    for one in oldest_first:
+        alert = one.alert
+        if alert.alert_type is AlertType.SSL:
+            found.append([one])
+            continue
+        episode = open_of.get(alert.check_id)
+        if episode is None:
+            episode = open_of[alert.check_id] = []
+            found.append(episode)
+        episode.append(one)
+        if alert.alert_type.is_recovery:
+            del open_of[alert.check_id]
+    return found
+
+
+def group_location_alerts(oldest_first: Iterable[LocationAlert]) -> list[list[LocationAlert]]:
+    """Alerts of each location up to a recovery."""
+    open_of: dict[str, list[LocationAlert]] = {}
+    found: list[list[LocationAlert]] = []
+    for one in oldest_first:
+        episode = open_of.get(one.location)
+        if episode is None:
+            episode = open_of[one.location] = []
+            found.append(episode)
+        episode.append(one)
+        if one.is_recovery:
+            del open_of[one.location]
+    return found
+
+
+async def _show(visit: Visit) -> Response:
+    asked = visit.request.query_params.get("days", "")
+    days = int(asked) if asked in map(str, _DAYS) else _DAYS[1]
+    check_id = visit.request.query_params.get("check") or None
+
+    def read(connection: Connection) -> tuple[list[Episode], int, bool]:
+        now_ms = visit.now_ms(connection)
+        wanted = AlertFilter(
+            account_id=visit.account_id,
+            check_id=check_id,
+            from_ms=now_ms - days * _DAY_MS,
+            to_ms=now_ms + 1,
+        )
+        alerts = alerting.list_alerts(connection, wanted, limit=_MOST + 1)
+        names = checks.list_names(connection, visit.account_id)
+        there = {one.id for one in names}
+        episodes = [
+            _describe(connection, one, there) for one in group_alerts(reversed(alerts[:_MOST]))
+        ]
+        if check_id is None:
+            about = alerting.list_location_alerts(connection, visit.account_id, limit=_MOST)
+            recent = [one for one in about if one.created_ms >= wanted.from_ms]
+            episodes += [
+                _describe_location(connection, one)
+                for one in group_location_alerts(reversed(recent))
+            ]
+        return episodes, now_ms, len(alerts) > _MOST
+
+    episodes, now_ms, has_more = await visit.read(read)
+    newest_first = sorted(episodes, key=lambda one: -one.since_ms)
+    return visit.page(
+        "alerts.html",
+        going_on=[one for one in newest_first if one.until_ms is None],
+        past=[one for one in newest_first if one.until_ms is not None],
+        now_ms=now_ms,
+        days=days,
+        all_days=_DAYS,
+        check_id=check_id,
+        has_more=has_more,
+    )
+
+
+def _describe(connection: Connection, episode: Sequence[StoredAlert], there: set[str]) -> Episode:
+    first, last = episode[0].alert, episode[-1].alert
+    sent = _sent(connection, first.check_id, [one.alert.id for one in episode])
+    certificate = last.certificate
+    errors = [one.alert.error for one in episode if one.alert.error]
+    sentence = errors[-1] if errors else ""
+    if certificate is not None:
+        days = certificate.days_remaining
+        when = f"expires in {days:.0f} days" if days > 0 else "has expired"
+        sentence = f"The certificate of {certificate.domain} {when}."
+    is_over = last.alert_type.is_recovery or last.alert_type is AlertType.SSL
+    return Episode(
+        name=last.check_name,
+        path=f"/checks/{last.check_id}" if last.check_id in there else "",
+        state=_WORDS[last.alert_type][0],
+        sentence=sentence,
+        since_ms=first.started_ms,
+        until_ms=last.created_ms if is_over else None,
+        where=_where(last.failing_locations, last.passing_locations),
+        moments=[_moment(one, sent.get(one.alert.id, ())) for one in episode],
+    )
+
+
+def _moment(stored: StoredAlert, sent: Sequence[Sent]) -> Moment:
+    alert = stored.alert
+    state, word = _WORDS[alert.alert_type]
+    if alert.check_deleted:
+        state, word = State.UNKNOWN, "The check was deleted"
+    if alert.reminder:
+        word = f"{word}, reminder {alert.reminder}"
+    note = "" if stored.notified else "Nobody was notified: the check was muted or in maintenance."
+    if stored.notified and not sent:
+        note = "Nobody was notified: no channel gets this."
+    return Moment(
+        at_ms=alert.created_ms,
+        state=state,
+        word=word,
+        sent=sent,
+        note=note,
+        result_id=alert.result_id,
+    )
+
+
+def _where(failing: Sequence[str], passing: Sequence[str]) -> str:
+    if not failing:
+        return ""
+    sentence = f"At {', '.join(failing)}"
+    return f"{sentence}; it passes at {', '.join(passing)}." if passing else f"{sentence}."
+
+
+def _describe_location(connection: Connection, episode: Sequence[LocationAlert]) -> Episode:
+    first, last = episode[0], episode[-1]
+    names = ", ".join(first.check_names)
+    rest = first.check_count - len(first.check_names)
+    more = f" and {rest} more" if rest > 0 else ""
+    sent = _sent(connection, None, [one.id for one in episode])
+    return Episode(
+        name=last.location_name,
+        path="/locations",
+        state=State.PASSING if last.is_recovery else State.FAILING,
+        sentence=f"No agent was connected; {first.check_count} checks did not run"
+        + (f": {names}{more}." if names else "."),
+        since_ms=first.since_ms,
+        until_ms=last.created_ms if last.is_recovery else None,
+        where="",
+        moments=[
+            Moment(
+                at_ms=one.created_ms,
+                state=State.PASSING if one.is_recovery else State.FAILING,
+                word="An agent is there again" if one.is_recovery else "No agent",
+                sent=sent.get(one.id, ()),
+                note="",
+                result_id=None,
+            )
+            for one in episode
+        ],
+    )
+
+
+def _sent(
+    connection: Connection, check_id: str | None, alert_ids: Sequence[str]
+) -> Mapping[str, Sequence[Sent]]:
+    found: dict[str, list[Sent]] = {}
+    for notification, channel in alert_channels.list_of_alerts(connection, check_id, alert_ids):
+        found.setdefault(notification.alert_id, []).append(_describe_sent(notification, channel))
+    return found
+
+
+def _describe_sent(notification: NotificationRow, channel: ChannelRow) -> Sent:
+    state, word = _DELIVERY[notification.status]
+    if notification.status is NotificationStatus.IN_PROGRESS and notification.attempts:
+        word = "being sent again"
+    return Sent(
+        channel=name_channel(channel),
+        kind=channel.type.value,
+        state=state,
+        word=word,
+        outcome="" if state is State.PASSING else notification.outcome or "",
+        attempts=notification.attempts,
+    )
+
+
+_NAMES: Final = ("name", "address", "channel", "serviceName", "number")
+"""Fields of a channel's config by which people know it, the first that is there."""
+
+
+def name_channel(channel: ChannelRow) -> str:
+    """What people call a channel."""
+    named = (channel.config.get(field) for field in _NAMES)
+    return next((str(name) for name in named if name), channel.type.value)

@@ -1,0 +1,123 @@
+"""What went wrong, who was notified, and how it ended."""
+
+import time
+from typing import Any
+
+from playwright.async_api import Browser
+
+from service.alert_channels.model import NotificationStatus
+from service.alerting import actions as alerting
+from service.db.tables.alert_channels import alert_notification
+from service.locations import actions as locations
+from service.web.page_routing import SESSION_COOKIE
+from tests.builders.alert_channels import a_channel
+from tests.builders.alerting import an_outcome_of
+from tests.builders.made_checks import made
+from tests.builders.stored_results import store
+from tests.servers.public_api import PublicApi
+from tests.servers.web_browser import collect_complaints, find_violations
+from tests.service.web.conftest import WebUser, sign_in
+
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
+
+
+async def _play(api: PublicApi, check: dict[str, Any], letters: str) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    for number, letter in enumerate(letters):
+        started_ms = now_ms - (len(letters) - number) * 60_000
+        await store(api, check, an_outcome_of(letter), started_ms=started_ms)
+
+
+async def test_an_alert_that_goes_on_is_told_from_one_that_is_over(
+    api: PublicApi, web: WebUser
+) -> None:
+    await _play(api, await made(api.alice, name="Broken shop"), "PF")
+    await _play(api, await made(api.alice, name="Mended shop"), "PFP")
+
+    going_on, _, over = (await web.get("/alerts")).text.partition('id="past"')
+
+    assert "Broken shop" in going_on
+    assert "Broken shop" not in over
+    assert "Mended shop" in over
+    assert "Passing again" in over
+    assert "The connection was refused." in going_on
+
+
+async def test_an_alert_says_to_whom_it_went_and_what_became_of_it(
+    api: PublicApi, web: WebUser
+) -> None:
+    await a_channel(api.alice, "WEBHOOK", config={"name": "Pager", "url": "https://a.example/"})
+    await _play(api, await made(api.alice, name="Shop"), "PF")
+    refused = {
+        "status": NotificationStatus.FAILURE.value,
+        "attempts": 3,
+        "outcome": "The receiver answered 410.",
+    }
+    await api.database.write(lambda c: c.execute(alert_notification.update().values(**refused)))
+
+    text = (await web.get("/alerts")).text
+
+    assert "Pager" in text
+    assert "not delivered after 3 tries" in text
+    assert "The receiver answered 410." in text
+
+
+async def test_an_alert_that_reached_nobody_says_why(api: PublicApi, web: WebUser) -> None:
+    await _play(api, await made(api.alice, name="Shop"), "PF")
+    await _play(api, await made(api.alice, name="Quiet shop", muted=True), "PF")
+
+    text = (await web.get("/alerts")).text
+
+    assert "Nobody was notified: no channel gets this." in text
+    assert "Nobody was notified: the check was muted or in maintenance." in text
+
+
+async def test_a_location_without_agents_is_one_alert(api: PublicApi, web: WebUser) -> None:
+    await made(api.alice, name="Shop")
+    location_id = api.alice.secrets.location_id
+
+    def report(connection: Any) -> None:
+        now_ms = api.backend.clock.now_ms(connection)
+        row = locations.find_in_any_account(connection, location_id)
+        assert row is not None
+        alerting.report_location(
+            connection, row, since_ms=now_ms - 600_000, is_recovery=False, now_ms=now_ms
+        )
+
+    await api.database.write(report)
+
+    assert "No agent was connected; 1 checks did not run: Shop." in (await web.get("/alerts")).text
+
+
+async def test_a_range_is_in_the_address_and_nothing_else_is_taken(web: WebUser) -> None:
+    assert "No alert in 24 h" in (await web.get("/alerts?days=1")).text
+    for wrong in ("0", "-1", "x", "9" * 50, "\uff17"):
+        assert "No alert in 7 d" in (await web.get("/alerts", params={"days": wrong})).text
+
+
+async def test_alerts_of_strangers_are_not_shown(api: PublicApi) -> None:
+    await _play(api, await made(api.alice, name="Alice's shop"), "PF")
+    charlie = await api.another_user("Charlie")
+
+    web = await sign_in(api, charlie.secrets.api_key)
+
+    assert "shop" not in (await web.get("/alerts")).text
+
+
+async def test_alerts_are_accessible_and_run_nothing_that_a_name_holds(
+    browser: Browser, api: PublicApi, web: WebUser
+) -> None:
+    await a_channel(api.alice, "WEBHOOK", config={"name": HOSTILE, "url": "https://a.example/"})
+    await _play(api, await made(api.alice, name=HOSTILE), "PFPF")
+    for theme, width in (("light", 1440), ("dark", 390)):
+        context = await browser.new_context(
+            base_url=web.url, color_scheme=theme, viewport={"width": width, "height": 900}
+        )
+        await context.add_cookies([{"name": SESSION_COOKIE, "value": web.session, "url": web.url}])
+        page = await context.new_page()
+        complaints = collect_complaints(page)
+        await page.goto("/alerts")
+        assert await find_violations(page) == []
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert complaints == []
+        await context.close()
