@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection
 
 from contract.checks import CheckType
-from contract.evidence import HttpEvidence, TlsFacts
+from contract.evidence import BrowserEvidence, HttpEvidence, TlsFacts
 from contract.result import Evidence, TcpEvidence
 from service.accounts import actions as accounts
 from service.alert_channels import actions as alert_channels
@@ -32,7 +32,7 @@ _SOON_DAYS: Final = 30
 _DAY_MS: Final = 86_400_000
 _NEWEST_RUNS: Final = 20
 """Among so many results the newest that looked at the target is looked for."""
-_TYPES: Final = frozenset({CheckType.API, CheckType.TCP, CheckType.URL})
+_TYPES: Final = frozenset({CheckType.API, CheckType.BROWSER, CheckType.TCP, CheckType.URL})
 """The check types whose results have TLS evidence."""
 
 
@@ -134,5 +134,7 @@ def _find_tls(evidence: Evidence | None) -> tuple[str, TlsFacts] | None:
             return urlsplit(url).hostname or "", tls
         case TcpEvidence(tls=TlsFacts() as tls):
             return evidence.hostname, tls
+        case BrowserEvidence(ssl_check_domain=str() as domain, tls=TlsFacts() as tls):
+            return domain, tls
         case _:
             return None

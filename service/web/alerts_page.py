@@ -80,9 +80,9 @@ class Episode:
 
     name: str
     path: str
-    """Of the check, or of the location. Empty: it is not there any more."""
+    """Leads to the check or the location. Empty: it is not there any more."""
     state: State
-    """Of its newest alert."""
+    """How the newest alert left it."""
     sentence: str
     since_ms: int
     until_ms: int | None

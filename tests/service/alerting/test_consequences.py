@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from contract.evidence import HttpEvidence, SentRequest, TlsFacts
+from contract.evidence import BrowserEvidence, HttpEvidence, SentRequest, TlsFacts
 from contract.result import Outcome, TcpEvidence
 from service.alerting import actions as alerting
 from service.alerting.expiry import CertificateWatch
@@ -14,7 +14,7 @@ from service.db.tables.alert_channels import alert_notification
 from service.locations import actions as locations
 from tests.builders.alert_channels import a_channel
 from tests.builders.alerting import an_outcome_of
-from tests.builders.check_bodies import check_body
+from tests.builders.check_bodies import check_body, script_body
 from tests.builders.status_pages import INCIDENTS, a_service
 from tests.builders.stored_results import store
 from tests.servers.public_api import ApiUser, PublicApi
@@ -139,6 +139,19 @@ async def test_each_channel_is_notified_once_of_each_certificate_at_its_threshol
     assert await see(api, check, with_certificate(6)) == 1
     assert (late, "ALERT_SSL") in await notified(api)
     assert await see(api, check, with_certificate(90)) == 0
+
+
+async def test_a_browser_check_watches_the_certificate_of_the_host_that_it_names(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    channel = await a_channel(alice, sslExpiry=True)
+    check = (await alice.post("/v1/checks/browser", script_body("browser"))).body
+    tls = TlsFacts(verified=True, days_to_expiry=20)
+    seen = BrowserEvidence(runtime_id="2026.04", ssl_check_domain="shop.test", tls=tls)
+    assert await see(api, check, an_outcome_of("P", evidence=seen)) == 1
+    assert await notified(api) == [(channel, "ALERT_SSL")]
+    [shown] = (await alice.get("/v1/check-alerts")).body
+    assert shown["certificate"]["domain"] == "shop.test"
 
 
 async def test_a_tcp_check_watches_its_certificate_too(api: PublicApi, alice: ApiUser) -> None:
