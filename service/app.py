@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import structlog
 from fastapi import FastAPI
@@ -56,6 +57,7 @@ from service.jobs import settle
 from service.jobs.long_poll import ClaimQueue, open_claim_queue
 from service.jobs.model import DueTimesMissed
 from service.jobs.unnamed_leases import UnnamedLeases
+from service.live.streams import LiveStreams
 from service.locations.health import LocationWatch
 from service.mail.mailer import Mailer
 from service.metrics import Metrics, RequestMetrics
@@ -105,9 +107,11 @@ class Service:
     """What a first start made. None: it was none."""
     claim_queue: ClaimQueue
     waiters: SessionWaiters
+    live: LiveStreams
 
     async def end_long_polls(self) -> None:
         """Answer every long poll now, so that the shutdown waits for no client."""
+        self.live.close()
         self.waiters.close()
         await self.claim_queue.close()
 
@@ -137,7 +141,12 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
             *_history(clock, settings, backend.artifacts),
         ]
         delivery = Delivery(database, clock, vault, backend.sending)
-        async with _loops(database, periodics, presence, delivery):
+        loops = {
+            "presence": presence.run(),
+            "alert-delivery": delivery.run(),
+            "live": backend.live.run(),
+        }
+        async with _loops(database, periodics, loops):
             try:
                 yield service
             finally:
@@ -149,15 +158,16 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
 
 @asynccontextmanager
 async def _loops(
-    database: Database, periodics: Iterable[Periodic], presence: Presence, delivery: Delivery
+    database: Database,
+    periodics: Iterable[Periodic],
+    others: Mapping[str, Coroutine[Any, Any, None]],
 ) -> AsyncIterator[None]:
     """The service's own tasks."""
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(periodic.run(database), name=periodic.name) for periodic in periodics
         ]
-        tasks.append(group.create_task(presence.run(), name="presence"))
-        tasks.append(group.create_task(delivery.run(), name="alert-delivery"))
+        tasks += [group.create_task(loop, name=name) for name, loop in others.items()]
         try:
             yield
         finally:
@@ -296,7 +306,11 @@ def _assemble(
     # pass it by: nothing asks from where they come, and it is 2 % of a claim.
     app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
     service = Service(
-        app=front, first_secrets=secrets, claim_queue=claim_queue, waiters=backend.waiters
+        app=front,
+        first_secrets=secrets,
+        claim_queue=claim_queue,
+        waiters=backend.waiters,
+        live=backend.live,
     )
     return service, presence
 
@@ -356,6 +370,7 @@ def _backend(
         keys=ApiKeys(database, pepper=pepper, monotonic=time.monotonic),
         answers=IdempotencyStore(pepper),
         waiters=SessionWaiters(database),
+        live=LiveStreams(database),
         limits=_limits(settings),
         vault=vault,
         bundles=BundleFiles(settings.data_dir / "bundles"),

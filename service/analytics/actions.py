@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from contract.checks import CheckType
 from service.analytics import store
 from service.analytics.distribution import Aggregation
+from service.analytics.histogram import Histogram
 from service.analytics.measures import RESPONSE_TIME, Analytics, GroupBy, Metric
 from service.analytics.reading import Buckets, is_exact, is_small, tally_exactly, tally_roughly
 from service.analytics.store import DAY, HOUR
@@ -131,6 +132,28 @@ def tally(
         check_id: [one.get(ALL) or Tally() for one in tallies]
         for check_id, tallies in found.items()
     }
+
+
+def tally_roll_ups(
+    connection: Connection, kinds: Mapping[str, CheckType], edges: Sequence[int], span: Span
+) -> dict[str, list[Tally[Histogram]]]:
+    """What the runs of checks come to in each bucket, each hour as a whole."""
+    selections = {kind: _summed(analytics_of(kind)) for kind in set(kinds.values())}
+    found = tally_roughly(connection, kinds, Buckets(edges, span), selections)
+    return {
+        check_id: [one.get(ALL) or Tally() for one in tallies]
+        for check_id, tallies in found.items()
+    }
+
+
+def merge(tallies: Iterable[Tally[Histogram]]) -> Tally[Histogram]:
+    """What tallies of roll-ups come to together."""
+    whole: Tally[Histogram] = Tally()
+    for one in tallies:
+        whole.count(runs=one.runs, successes=one.successes, retries=one.retries)
+        for name, numbers in one.numbers.items():
+            whole.numbers.setdefault(name, Histogram()).merge(numbers.pack())
+    return whole
 
 
 def _summed(analytics: Analytics | None) -> Selection:

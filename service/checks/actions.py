@@ -151,6 +151,11 @@ def find_owner(connection: Connection, check_id: str) -> str | None:
     return found.account_id if found else None
 
 
+def find_owners(connection: Connection, check_ids: Iterable[str]) -> Mapping[str, str]:
+    """Whose each of these checks is that there is."""
+    return store.find_owners(connection, check_ids)
+
+
 def find_locations(connection: Connection, check_id: str) -> tuple[str, ...]:
     """The ids of the locations where a check runs, in the order of its round robin."""
     return store.find_locations(connection, check_id)

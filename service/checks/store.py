@@ -225,6 +225,15 @@ def find_types(connection: Connection, check_ids: Iterable[str]) -> dict[str, Ch
     return found
 
 
+def find_owners(connection: Connection, check_ids: Iterable[str]) -> dict[str, str]:
+    """The account of each of these checks that there is."""
+    left, found = iter(check_ids), dict[str, str]()
+    while some := list(islice(left, _GROUP)):
+        for check_id, account_id in connection.execute(_OWNERS, {"among": some}):
+            found[check_id] = account_id
+    return found
+
+
 def find_own_types(
     connection: Connection, account_id: str, check_ids: Sequence[str]
 ) -> dict[str, CheckType]:
@@ -369,6 +378,7 @@ _TO_RUN: Final[Select[Any]] = (
 )
 _AMONG: Final[BindParameter[Any]] = bindparam("among", expanding=True)
 _TYPES: Final = select(check_.c.id, check_.c.type).where(check_.c.id.in_(_AMONG))
+_OWNERS: Final = select(check_.c.id, check_.c.account_id).where(check_.c.id.in_(_AMONG))
 _OF_IDS: Final = _TO_RUN.where(check_.c.id.in_(_AMONG))
 _TAGGED: Final = _TO_RUN.where(
     or_(

@@ -18,6 +18,7 @@ from service.db.engine import Database
 from service.exporter.pages import Exporter
 from service.http.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
+from service.live.streams import LiveStreams
 from service.sessions.waiting import SessionWaiters
 from service.vault.encryption import Vault
 
@@ -36,6 +37,8 @@ class Backend:
     keys: ApiKeys
     answers: IdempotencyStore
     waiters: SessionWaiters
+    live: LiveStreams
+    """Open pages that are told of changes."""
     limits: RateLimits
     vault: Vault
     """Encrypts secrets that the database stores."""

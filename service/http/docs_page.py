@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 PAGE_PATH: Final = "/docs"
 _FOLDER: Final = Path(__file__).parent / "viewer"
@@ -40,17 +40,9 @@ _FOREVER: Final[Mapping[str, str]] = {
 
 
 def install_page(app: FastAPI) -> None:
-    """Serve the page and its scripts, each read from its file when it is asked for.
-
-    `/` leads to it, also behind a proxy that serves us below a path of its own.
-    """
-    app.add_route("/", _front, include_in_schema=False)
+    """Serve the page and its scripts, each read from its file when it is asked for."""
     app.add_route(PAGE_PATH, _page, include_in_schema=False)
     app.add_route(f"{PAGE_PATH}/{{name}}", _script, include_in_schema=False)
-
-
-async def _front(_request: Request) -> Response:
-    return RedirectResponse(PAGE_PATH.removeprefix("/"))
 
 
 async def _page(_request: Request) -> Response:

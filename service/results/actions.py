@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from service.results import measuring, store
+from service.results import endings, measuring, store
 from service.results.model import (
     Cause,
+    Ending,
     Extremes,
     FinalRun,
     Finished,
@@ -103,6 +104,28 @@ def list_finals(
 ) -> Iterator[Finished]:
     """Final results of a window in which somebody looked at the target, by check and time."""
     return store.list_finals(connection, check_ids, window=window, with_bodies=with_bodies)
+
+
+def list_endings(
+    connection: Connection,
+    check_ids: Sequence[str],
+    *,
+    window: tuple[int, int],
+    with_passes: bool = True,
+) -> Mapping[str, Sequence[Ending]]:
+    """How the runs of a window ended, by check, in the order of time.
+
+    Without passes: those that passed are left out.
+    """
+    return endings.list_endings(connection, check_ids, window=window, with_passes=with_passes)
+
+
+def find_reasons(connection: Connection, results: Mapping[str, str]) -> Mapping[str, str]:
+    """Why results (ids by check) are no pass, in the words of whoever looked, by check.
+
+    One is left out of which nothing is stored, or too much.
+    """
+    return endings.find_reasons(connection, results)
 
 
 def count_finals(

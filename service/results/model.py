@@ -182,6 +182,21 @@ class Finished(NamedTuple):
     """What the agent sent, JSON. None: it is lost, or nobody asked for it."""
 
 
+class Ending(NamedTuple):
+    """How and when a run ended, as far as an overview needs it."""
+
+    started_ms: int
+    status: RunStatus
+    location: str
+    response_time_ms: float | None = None
+    """None: nothing was measured."""
+    due_times: int | None = None
+    """How many due times it stands for, until `until_ms`. None: one."""
+    until_ms: int | None = None
+    """None: it stands for one due time."""
+    id: str = ""
+
+
 class Standing(NamedTuple):
     """What a check's newest final result says about the check's status."""
 

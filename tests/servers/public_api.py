@@ -1,5 +1,6 @@
 """The public API alone, on a database of its own and a real socket."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from service.exporter.pages import exporter_of
 from service.http.dependencies import Backend
 from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency.idempotency import IdempotencyStore
+from service.live.streams import LiveStreams
 from service.locations import actions as locations
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
@@ -153,7 +155,12 @@ async def serve_public_api(
     try:
         async with listening(app) as url, aiohttp.ClientSession() as http:
             alice = ApiUser(url, http, secrets)
-            yield PublicApi(url, app, database, backend, http, alice)
+            live = asyncio.create_task(backend.live.run(), name="live")
+            try:
+                yield PublicApi(url, app, database, backend, http, alice)
+            finally:
+                live.cancel()
+                backend.live.close()
     finally:
         backend.waiters.close()
         await database.close()
@@ -168,6 +175,7 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         keys=ApiKeys(database, pepper=PEPPER, monotonic=time.monotonic),
         answers=IdempotencyStore(PEPPER),
         waiters=SessionWaiters(database),
+        live=LiveStreams(database),
         limits=RateLimits(
             monotonic=time.monotonic,
             allowances={kind: Allowance(per_minute) for kind in RateClass},

@@ -1,0 +1,1 @@
+"""Telling open pages that something has changed."""

@@ -1,0 +1,1 @@
+"""How all checks of an account stand, at one glance."""

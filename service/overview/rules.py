@@ -1,0 +1,79 @@
+"""What the runs of a check over a stretch of time come to. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from service.analytics.distribution import Aggregation, Values, compute
+from service.overview.model import Recent
+from service.results.model import Ending, RunStatus
+
+MOST_MARKS: Final = 96
+"""More runs than these are put into as many buckets."""
+LEAST_MARKS: Final = 24
+POINTS: Final = 24
+"""Points of a line of response times."""
+_WEIGHTS: Final = {
+    RunStatus.FAILED: 4,
+    RunStatus.TIMED_OUT: 4,
+    RunStatus.DEGRADED: 3,
+    RunStatus.ERROR: 2,
+    RunStatus.MISSED: 2,
+    RunStatus.PASSED: 1,
+}
+"""A bucket shows the heaviest of its runs."""
+
+
+def summarize(endings: Sequence[Ending], *, window: tuple[int, int], expected: int) -> Recent:
+    """What runs come to of which each is known, in the order of time.
+
+    `expected`: how many there should be; a check that is new has room for those to come.
+    """
+    looks = [one for one in endings if one.status.judges_target]
+    times = [one.response_time_ms for one in looks if one.response_time_ms is not None]
+    return Recent(
+        marks=_mark(endings, window, expected),
+        runs=len(looks),
+        failed=sum(one.status.has_failures for one in looks),
+        missed=sum(one.due_times or 1 for one in endings if not one.status.judges_target),
+        p95_ms=compute(Values(times), Aggregation.P95) if times else None,
+        line=_draw_line(looks, window),
+    )
+
+
+def _mark(
+    endings: Sequence[Ending], window: tuple[int, int], expected: int
+) -> list[RunStatus | None]:
+    if len(endings) > MOST_MARKS:
+        return mark_buckets(endings, [None] * MOST_MARKS, window=window)
+    room = max(len(endings), min(max(expected, LEAST_MARKS), MOST_MARKS))
+    return [None] * (room - len(endings)) + [one.status for one in endings]
+
+
+def mark_buckets(
+    endings: Iterable[Ending], marks: Sequence[RunStatus | None], *, window: tuple[int, int]
+) -> list[RunStatus | None]:
+    """The heaviest ending of each bucket, or what was there before."""
+    found = list(marks)
+    for one in endings:
+        first = _bucket(one.started_ms, window, len(found))
+        last = _bucket(one.until_ms or one.started_ms, window, len(found))
+        for place in range(first, last + 1):
+            before = found[place]
+            if before is None or _WEIGHTS[one.status] > _WEIGHTS[before]:
+                found[place] = one.status
+    return found
+
+
+def _bucket(at_ms: int, window: tuple[int, int], count: int) -> int:
+    place = (at_ms - window[0]) * count // (window[1] - window[0])
+    return min(max(place, 0), count - 1)
+
+
+def _draw_line(looks: Iterable[Ending], window: tuple[int, int]) -> list[float | None]:
+    sums, counts = [0.0] * POINTS, [0] * POINTS
+    for one in looks:
+        if one.response_time_ms is not None:
+            place = _bucket(one.started_ms, window, POINTS)
+            sums[place] += one.response_time_ms
+            counts[place] += 1
+    return [total / count if count else None for total, count in zip(sums, counts, strict=True)]

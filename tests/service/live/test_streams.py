@@ -1,0 +1,98 @@
+"""What open pages are told of."""
+
+import pytest
+
+from service.http.errors import TooManyError
+from service.live.streams import MOST_OF_KEY, Change
+from tests.builders.check_bodies import check_body
+from tests.builders.stored_results import a_record, failed, passed, store, store_all
+from tests.servers.public_api import ApiUser, PublicApi
+
+SOON_S = 10.0
+A_WHILE_S = 1.5
+
+
+async def a_check(user: ApiUser) -> dict[str, str]:
+    body: dict[str, str] = (await user.post("/v1/checks/url", check_body())).body
+    return body
+
+
+async def test_results_of_a_moment_make_one_event_and_those_of_others_none(
+    api: PublicApi,
+) -> None:
+    bob = await api.another_user("Bob")
+    own, foreign = await a_check(api.alice), await a_check(bob)
+    account_id = api.alice.secrets.account_id
+    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=()) as stream:
+        place = api.alice.secrets.location_id
+        await store_all(
+            api,
+            [a_record(one, location_id=place, outcome=passed()) for one in (own, foreign, own)],
+        )
+
+        assert await stream.next(within_s=SOON_S) == Change(frozenset({own["id"]}))
+
+        await store(api, foreign, passed())
+        assert await stream.next(within_s=A_WHILE_S) is None
+
+
+async def test_an_event_says_whether_all_runs_passed(api: PublicApi) -> None:
+    check = await a_check(api.alice)
+    account_id = api.alice.secrets.account_id
+    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=()) as stream:
+        await store(api, check, failed())
+
+        change = await stream.next(within_s=SOON_S)
+
+    assert change == Change(frozenset({check["id"]}), is_quiet=False)
+
+
+async def test_a_page_of_one_check_is_not_told_of_others(api: PublicApi) -> None:
+    own, other = await a_check(api.alice), await a_check(api.alice)
+    account_id = api.alice.secrets.account_id
+    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=[own["id"]]) as one:
+        await store(api, other, passed())
+        assert await one.next(within_s=A_WHILE_S) is None
+
+        await store(api, own, passed())
+        assert await one.next(within_s=SOON_S) == Change(frozenset({own["id"]}))
+
+
+async def test_a_change_by_the_api_is_told(api: PublicApi) -> None:
+    account_id = api.alice.secrets.account_id
+    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=()) as stream:
+        await a_check(api.alice)
+
+        assert await stream.next(within_s=SOON_S) == Change(None, is_quiet=False)
+
+
+async def test_a_key_has_so_many_streams_and_no_more(api: PublicApi) -> None:
+    live = api.backend.live
+    opened = [live.open(account_id="a", key_id="1", check_ids=()) for _ in range(MOST_OF_KEY)]
+    for one in opened:
+        one.__enter__()
+
+    with pytest.raises(TooManyError), live.open(account_id="a", key_id="1", check_ids=()):
+        pass
+    with live.open(account_id="a", key_id="2", check_ids=()):
+        pass
+    opened.pop().__exit__(None, None, None)
+    with live.open(account_id="a", key_id="1", check_ids=()):
+        pass
+
+
+async def test_streams_end_with_the_service(api: PublicApi) -> None:
+    live = api.backend.live
+    with live.open(account_id="a", key_id="1", check_ids=()) as stream:
+        live.close()
+
+        assert await stream.next(within_s=60) is None
+        assert stream.is_over
+
+
+def test_an_event_about_very_many_checks_names_none() -> None:
+    change = Change()
+    for number in range(1000):
+        change = change.merge(Change(frozenset({str(number)})))
+
+    assert change == Change(None)
