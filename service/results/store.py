@@ -181,6 +181,35 @@ _FINALS: Final[Select[Any]] = select(*_FINISHED, literal(None)).where(_LOOKED).o
 _FINALS_WHOLE: Final[Select[Any]] = (
     select(*_FINISHED, _BODY).select_from(_WITH_BODY).where(_LOOKED).order_by(*_IN_ORDER)
 )
+_ENDINGS: Final[Select[Any]] = (
+    select(
+        result.c.check_id,
+        result.c.ts,
+        result.c.status,
+        result.c.location,
+        result.c.response_time_ms,
+        result.c.due_times,
+        result.c.stopped_ms,
+        result.c.id,
+    )
+    .where(
+        result.c.check_id.in_(bindparam("check_ids", expanding=True)),
+        result.c.ts >= bindparam("from_ms"),
+        result.c.ts < bindparam("to_ms"),
+        result.c.result_type == _IS_FINAL,
+    )
+    .order_by(result.c.check_id, result.c.ts, result.c.id)
+)
+_NO_PASSES: Final = _ENDINGS.where(result.c.status != RunStatus.PASSED.value)
+_LISTED_BODY: Final[Select[Any]] = (
+    select(case((_SIZE <= _MOST_LISTED_BYTES, _BODY)))
+    .select_from(_WITH_BODY)
+    .where(
+        result.c.check_id == bindparam("check_id"),
+        result.c.ts == bindparam("ts"),
+        result.c.id == bindparam("result_id"),
+    )
+)
 _LOOKS: Final = select(func.count()).select_from(result).where(_LOOKED)
 _EARLIER: Final = result.alias("earlier")
 # The primary key begins with check and time: one step for each check, however many results.
@@ -290,6 +319,27 @@ def list_failures(
     """When the first final results of a window that failed began, by id. No limit: all of them."""
     asked = {"check_id": check_id, "from_ms": window[0], "to_ms": window[1]}
     return {row.id: row.ts for row in connection.execute(_FAILED.limit(limit), asked)}
+
+
+def list_endings(
+    connection: Connection,
+    check_ids: Sequence[str],
+    *,
+    window: tuple[int, int],
+    with_passes: bool,
+) -> Iterator[Row[Any]]:
+    """How the runs of a window ended, by check, in the order of time."""
+    query = _ENDINGS if with_passes else _NO_PASSES
+    for some in _in_groups(check_ids, _GROUP_OF_NUMBERS):
+        asked = {"check_ids": some, "from_ms": window[0], "to_ms": window[1]}
+        yield from connection.execute(query, asked)
+
+
+def find_body(connection: Connection, check_id: str, result_id: str) -> bytes | None:
+    """What the agent sent of a result. None: nothing, or more than lists show."""
+    asked = {"check_id": check_id, "ts": time_of(result_id), "result_id": result_id}
+    found: bytes | None = connection.execute(_LISTED_BODY, asked).scalar()
+    return found
 
 
 def extremes(
