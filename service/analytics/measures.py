@@ -152,6 +152,7 @@ HTTP: Final = (
     _ms("wait", "Wait", "timings.wait"),
     _ms("dns", "DNS", "timings.dns"),
     _ms("tcp", "TCP", "timings.tcp"),
+    _ms("tls", "TLS", "timings.tls"),
     _ms("firstByte", "First Byte", "first_byte_ms"),
     _ms("download", "Download", "timings.download"),
 )

@@ -1,10 +1,10 @@
 """Who changed what: written down and read."""
 
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 import structlog
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 
 from service.audit.model import Entry
 from service.db.engine import announce
@@ -41,8 +41,34 @@ def list_newest(
     query = _NEWEST.limit(limit)
     if account_id is not None:
         query = query.where(audit.c.account_id == account_id)
-    found = (row._mapping for row in connection.execute(query))  # noqa: SLF001 - its documented face
-    return tuple(Entry(**{**row, "fields": tuple(row["fields"])}) for row in found)
+    return tuple(map(_read, connection.execute(query)))
+
+
+def list_of(
+    connection: Connection,
+    account_id: str,
+    resource: tuple[str, str],
+    *,
+    window: tuple[int, int],
+    limit: int,
+) -> tuple[Entry, ...]:
+    """The newest changes of one thing in a window, newest first; the window's end is exclusive.
+
+    `resource`: its kind, spelled as in the path, and its id.
+    """
+    query = _NEWEST.where(
+        audit.c.account_id == account_id,
+        audit.c.resource == resource[0],
+        audit.c.resource_id == resource[1],
+        audit.c.at_ms >= window[0],
+        audit.c.at_ms < window[1],
+    ).limit(limit)
+    return tuple(map(_read, connection.execute(query)))
+
+
+def _read(row: Row[*tuple[Any, ...]]) -> Entry:
+    values = row._mapping  # noqa: SLF001 - its documented face
+    return Entry(**{**values, "fields": tuple(values["fields"])})
 
 
 def forget_old(connection: Connection, *, now_ms: int) -> int:

@@ -50,6 +50,13 @@ def find(connection: Connection, account_id: str, group_id: str) -> ErrorGroup:
     return group
 
 
+def list_of_check(
+    connection: Connection, account_id: str, check_id: str, *, limit: int
+) -> Sequence[ErrorGroup]:
+    """The groups of a check that are not archived, seen last first."""
+    return store.list_page(connection, account_id, check_id=check_id, limit=limit, offset=0)
+
+
 def _note(connection: Connection, record: Record) -> None:
     raw = _read_message(record.body)
     if not raw:

@@ -113,6 +113,13 @@ def forget_corrections(
     store.forget_corrections(connection, check_id, result_ids, last_ms=last_ms)
 
 
+def list_events(
+    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
+) -> Sequence[Event]:
+    """The newest pings of a window, and missing ones, newest first."""
+    return store.list_events(connection, check_id, window=window, limit=limit)
+
+
 def find_event(connection: Connection, check_id: str, event_id: str) -> Event:
     """One event of a check.
 

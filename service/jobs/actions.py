@@ -10,7 +10,7 @@ from service.checks import actions as checks
 from service.checks.model import CheckTerms, CheckToRun
 from service.jobs import store
 from service.jobs.engines import queue_of
-from service.jobs.model import HeldJob, NewRun, Priority, QueueDepth, RequeuedJob
+from service.jobs.model import HeldJob, NewRun, OpenJob, Priority, QueueDepth, RequeuedJob
 from service.jobs.rules import queued_until
 
 
@@ -87,6 +87,11 @@ def finish(connection: Connection, *, done: Sequence[int], again: Sequence[Reque
     queue.remove(connection, done)
     if again:
         queue.requeue(connection, again)
+
+
+def list_of_session(connection: Connection, session_id: str) -> Sequence[OpenJob]:
+    """The runs of a session that have no final result yet."""
+    return store.list_of_session(connection, session_id)
 
 
 def is_queued_at(connection: Connection, job: HeldJob, location_id: str) -> bool:

@@ -87,6 +87,18 @@ class NewRun(NamedTuple):
     priority: Priority
 
 
+class OpenJob(NamedTuple):
+    """A run of a session that has no final result yet."""
+
+    location_id: str
+    state: JobState
+    agent_id: str | None
+    """Who holds it. None: nobody has claimed it yet."""
+    attempt: int
+    since_ms: int
+    """When it may be claimed or, once it was, when that was."""
+
+
 class MissedRun(NamedTuple):
     """Runs of a check at a location that were due while the service was away."""
 

@@ -7,9 +7,21 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, literal_column,
 
 from contract.job import RunSource
 from service.db.tables.runs import job
-from service.jobs.model import LEASE_MS, QUEUE_MS, JobState
+from service.jobs.model import LEASE_MS, QUEUE_MS, JobState, OpenJob
 
 _DROP: Final = delete(job).where(job.c.check_id == bindparam("check"))
+_OF_SESSION: Final = (
+    select(
+        job.c.location_id,
+        job.c.state,
+        job.c.agent_id,
+        job.c.attempt,
+        job.c.due_ms,
+        job.c.claimed_ms,
+    )
+    .where(job.c.session_id == bindparam("session"))
+    .order_by(job.c.id)
+)
 _QUEUED: Final = select(job.c.id).where(
     job.c.check_id == bindparam("check"),
     job.c.state == JobState.QUEUED.value,
@@ -98,6 +110,20 @@ def find_leased_to(
 def find_claims(connection: Connection) -> frozenset[tuple[str, str]]:
     """The claims under which jobs are leased, as (location, claim)."""
     return frozenset((row.location_id, row.claim_id) for row in connection.execute(_CLAIMS))
+
+
+def list_of_session(connection: Connection, session_id: str) -> list[OpenJob]:
+    """The runs of a session without a final result."""
+    return [
+        OpenJob(
+            location_id=row.location_id,
+            state=JobState(row.state),
+            agent_id=row.agent_id,
+            attempt=row.attempt,
+            since_ms=row.claimed_ms if row.state == JobState.LEASED else row.due_ms,
+        )
+        for row in connection.execute(_OF_SESSION, {"session": session_id})
+    ]
 
 
 def load_queue_depths(connection: Connection, *, now_ms: int) -> list[Row[tuple[str, int, int]]]:

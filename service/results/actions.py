@@ -13,6 +13,8 @@ from service.results.model import (
     Finished,
     Measurement,
     Removed,
+    ResultFilter,
+    RunStatus,
     Standing,
     StoredResult,
 )
@@ -36,9 +38,9 @@ def passes(connection: Connection, check_id: str, *, window: tuple[int, int]) ->
 
     The window is in ms since 1970, its end exclusive.
     """
-    counts = store.counts(connection, check_id, window=window)
-    looks = sum(number for status, number in counts.items() if status.judges_target)
-    bad = sum(number for status, number in counts.items() if status.has_failures)
+    outcomes = store.count_outcomes(connection, check_id, window=window).items()
+    looks = sum(number for (status, _), number in outcomes if status.judges_target)
+    bad = sum(number for (status, _), number in outcomes if status.has_failures)
     return looks - bad, looks
 
 
@@ -140,6 +142,25 @@ def count_causes(
 ) -> Mapping[Cause, int]:
     """Why due times at a location came to nothing since a time, and how many for each cause."""
     return store.count_causes(connection, account_id, location, from_ms=from_ms)
+
+
+def list_page(
+    connection: Connection,
+    check_id: str,
+    wanted: ResultFilter,
+    *,
+    limit: int,
+    offset: int = 0,
+) -> Sequence[StoredResult]:
+    """A page of a check's results, newest first; details that are too long for it are left out."""
+    return store.of_check(connection, check_id, wanted, limit=limit, offset=offset)
+
+
+def count_outcomes(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> Mapping[tuple[RunStatus, Cause | None], int]:
+    """How many due times of a window ended with each status and cause; the window as above."""
+    return store.count_outcomes(connection, check_id, window=window)
 
 
 def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:

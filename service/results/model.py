@@ -250,6 +250,10 @@ class ResultFilter:
     """None: any."""
     has_failures: bool | None = None
     """None: either."""
+    statuses: frozenset[RunStatus] | None = None
+    """None: any."""
+    failures_first: bool = False
+    """Whether those that failed come before all others."""
     result_type: ResultType | None = ResultType.FINAL
     """None: both."""
     after_id: str | None = None

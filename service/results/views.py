@@ -242,14 +242,22 @@ def render(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any
     }
 
 
-def _verdict(stored: StoredResult, outcome: Outcome | None, kind: CheckType) -> dict[str, Any]:
-    failure = outcome.failure if outcome else None
-    because = failure and failure.message
+def explain(stored: StoredResult, kind: CheckType) -> str | None:
+    """Why a run is no pass, as a sentence. None: it is one, or nobody says."""
     if stored.cause:
         remedy = _NO_AGENT_YET if kind is CheckType.AGENTIC else _START_ONE
-        because = _CAUSES[stored.cause].format(
+        return _CAUSES[stored.cause].format(
             type=kind.value, location=stored.location, remedy=remedy
         )
+    outcome = stored.detail.outcome if stored.detail else None
+    if outcome is None:
+        return None
+    return outcome.failure.message if outcome.failure else outcome.degraded_because
+
+
+def _verdict(stored: StoredResult, outcome: Outcome | None, kind: CheckType) -> dict[str, Any]:
+    failure = outcome.failure if outcome else None
+    because = explain(stored, kind) if stored.cause or failure else None
     time_ms = stored.response_time_ms
     return {
         "status": stored.status.value,

@@ -1,0 +1,68 @@
+"""What happened to a check and stands as a mark on the time axis: alerts, and edits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from service.alerting import actions as alerting
+from service.alerting.model import AlertFilter
+from service.audit import audit
+from service.checks.model import CheckRow
+from service.web.check.ranges import Range
+from service.web.check.sections import describe_alert
+
+_MOST: Final = 40
+_LISTED_FIELDS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened."""
+
+    at_ms: int
+    state: str
+    """The state that its mark shows; `edit` for a change of the check."""
+    text: str
+
+
+def list_events(connection: Connection, check: CheckRow, shown: Range) -> list[Event]:
+    """What happened in a range, newest first; the newest ones, if there is a lot."""
+    found = [*_alerts(connection, check, shown), *_edits(connection, check, shown)]
+    return sorted(found, key=lambda one: -one.at_ms)[:_MOST]
+
+
+def _alerts(connection: Connection, check: CheckRow, shown: Range) -> Iterator[Event]:
+    wanted = AlertFilter(
+        account_id=check.account_id,
+        check_id=check.id,
+        from_ms=shown.span[0],
+        to_ms=shown.span[1] + 1,
+    )
+    for stored in alerting.list_alerts(connection, wanted, limit=_MOST):
+        if stored.alert.reminder:
+            continue
+        state, word = describe_alert(stored.alert.alert_type)
+        silent = "" if stored.notified else ", nobody was notified"
+        yield Event(at_ms=stored.alert.created_ms, state=state.value, text=word + silent)
+
+
+def _edits(connection: Connection, check: CheckRow, shown: Range) -> Iterator[Event]:
+    for one in audit.list_of(
+        connection,
+        check.account_id,
+        ("checks", check.id),
+        window=(shown.span[0], shown.span[1] + 1),
+        limit=_MOST,
+    ):
+        if one.operation.startswith("create"):
+            yield Event(at_ms=one.at_ms, state="edit", text="Created")
+            continue
+        names = ", ".join(one.fields[:_LISTED_FIELDS])
+        more = ", …" if len(one.fields) > _LISTED_FIELDS else ""
+        yield Event(
+            at_ms=one.at_ms,
+            state="edit",
+            text=f"Edited: {names}{more}" if names else "Saved without a change",
+        )

@@ -1,0 +1,92 @@
+"""The part of the past that a page shows, as its address names it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from service.analytics.windows import DAY_MS, HOUR_MS, MINUTE_MS, Span
+from service.http.times import query_time_ms
+
+RANGES: Final[Mapping[str, tuple[str, int]]] = {
+    "1h": ("1 h", HOUR_MS),
+    "24h": ("24 h", DAY_MS),
+    "7d": ("7 d", 7 * DAY_MS),
+    "30d": ("30 d", 30 * DAY_MS),
+}
+USUAL: Final = "24h"
+_SHORTEST_MS: Final = 5 * MINUTE_MS
+_LONGEST_MS: Final = 400 * DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of the past."""
+
+    span: Span
+    name: str
+    """Which of `RANGES` it is. Empty: its limits were chosen."""
+
+    @property
+    def length_ms(self) -> int:
+        """How long it is."""
+        return self.span[1] - self.span[0]
+
+    @property
+    def title(self) -> str:
+        """What people call it. Empty: its limits say more."""
+        return RANGES[self.name][0] if self.name else ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The part of an address that names it."""
+        if self.name:
+            return {} if self.name == USUAL else {"range": self.name}
+        return {"from": str(self.span[0] // 1000), "to": str(self.span[1] // 1000)}
+
+
+def read_range(query: Mapping[str, str], *, now_ms: int) -> Range:
+    """The range that an address names; without one, a day up to now.
+
+    Raises:
+        InvalidError: a limit is no time.
+    """
+    from_ms = query_time_ms("from", query.get("from"))
+    to_ms = query_time_ms("to", query.get("to"))
+    if from_ms is None and to_ms is None:
+        name = query.get("range", USUAL)
+        name = name if name in RANGES else USUAL
+        return Range((max(now_ms - RANGES[name][1], 0), now_ms), name)
+    end_ms = now_ms if to_ms is None else to_ms
+    begin_ms = end_ms - DAY_MS if from_ms is None else from_ms
+    begin_ms, end_ms = sorted((max(begin_ms, 0), end_ms))
+    end_ms = max(end_ms, begin_ms + _SHORTEST_MS)
+    return Range((max(begin_ms, end_ms - _LONGEST_MS), end_ms), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of a page, of which links change parts."""
+
+    path: str
+    query: Mapping[str, str]
+
+    def to(self, **changes: str) -> str:
+        """The address with other values; an empty one is left out."""
+        changed = {**self.query, **changes}
+        kept = {name: value for name, value in changed.items() if value}
+        return self.path + (f"?{urlencode(kept)}" if kept else "")
+
+    def below(self, part: str) -> str:
+        """The address of a part of the page, for the same range."""
+        kept = {name: self.query[name] for name in ("range", "from", "to") if name in self.query}
+        return f"{self.path}/{part}" + (f"?{urlencode(kept)}" if kept else "")
+
+    def over(self, name: str) -> str:
+        """The address with another range."""
+        rest = {name: value for name, value in self.query.items() if name not in _OF_RANGE}
+        named = {**rest, **({} if name == USUAL else {"range": name})}
+        return self.path + (f"?{urlencode(named)}" if named else "")
+
+
+_OF_RANGE: Final = frozenset({"range", "from", "to", "page"})

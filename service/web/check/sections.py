@@ -1,0 +1,268 @@
+"""What stands below the charts: runs, errors, alerts, settings; one at a time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from contract.checks import CheckType
+from service.accounts import actions as accounts
+from service.alert_channels import actions as alert_channels
+from service.alert_channels.model import ChannelRow, NotificationRow, NotificationStatus
+from service.alerting import actions as alerting
+from service.alerting.model import AlertFilter, AlertType, StoredAlert
+from service.checks.model import CheckRow
+from service.error_groups import actions as error_groups
+from service.groups.model import GroupRow
+from service.results import actions as results
+from service.results.model import ResultFilter, RunStatus, StoredResult
+from service.results.views import explain
+from service.web.check.applied_settings import SettingsReader
+from service.web.check.ranges import Range
+from service.web.states import State, state_of_run
+
+RUNS_A_PAGE: Final = 50
+_MOST_ALERTS: Final = 100
+_MOST_GROUPS: Final = 100
+STATUSES: Final[Mapping[str, frozenset[RunStatus]]] = {
+    "failed": frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT}),
+    "degraded": frozenset({RunStatus.DEGRADED}),
+    "missed": frozenset({RunStatus.MISSED, RunStatus.ERROR}),
+    "passed": frozenset({RunStatus.PASSED}),
+}
+"""What the list of runs can be narrowed to."""
+_WORDS: Final = {
+    RunStatus.PASSED: "passed",
+    RunStatus.DEGRADED: "degraded",
+    RunStatus.FAILED: "failed",
+    RunStatus.TIMED_OUT: "timed out",
+    RunStatus.MISSED: "missed",
+    RunStatus.ERROR: "not checked",
+}
+_SOURCES: Final = {
+    "SCHEDULER": "",
+    "TRIGGER_API": "on demand",
+    "TEST_RECORD": "test",
+    "TEST_NO_RECORD": "test",
+}
+_ALERTS: Final[Mapping[AlertType, tuple[State, str]]] = {
+    AlertType.NO_ALERT: (State.UNKNOWN, "No alert"),
+    AlertType.FAILURE: (State.FAILING, "Failing"),
+    AlertType.FAILURE_REMAIN: (State.FAILING, "Still failing"),
+    AlertType.FAILURE_DEGRADED: (State.DEGRADED, "Degraded, after failing"),
+    AlertType.RECOVERY: (State.PASSING, "Recovered"),
+    AlertType.DEGRADED: (State.DEGRADED, "Degraded"),
+    AlertType.DEGRADED_REMAIN: (State.DEGRADED, "Still degraded"),
+    AlertType.DEGRADED_FAILURE: (State.FAILING, "Failing, after being degraded"),
+    AlertType.DEGRADED_RECOVERY: (State.PASSING, "Recovered"),
+    AlertType.SSL: (State.DEGRADED, "Certificate expires"),
+}
+_DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
+    NotificationStatus.SUCCESS: (State.PASSING, "delivered"),
+    NotificationStatus.IN_PROGRESS: (State.RUNNING, "on its way"),
+    NotificationStatus.FAILURE: (State.FAILING, "not delivered"),
+    NotificationStatus.RATE_LIMITED: (State.FAILING, "not delivered: too many"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunShown:
+    """A run in the list."""
+
+    id: str
+    state: State
+    word: str
+    sentence: str
+    """Why it is no pass. Empty: it is one, or nobody says."""
+    started_ms: int
+    location: str
+    response_time_ms: float | None
+    """None: nothing was measured."""
+    attempt: int
+    source: str
+    """What asked for it. Empty: its schedule."""
+    due_times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsWanted:
+    """Which runs are listed."""
+
+    status: str
+    """A name of `STATUSES`. Empty: any."""
+    location: str
+    """A slug. Empty: any."""
+    failures_first: bool
+    page: int
+    """From 1."""
+
+
+def read_wanted_runs(query: Mapping[str, str]) -> RunsWanted:
+    """Which runs an address asks for."""
+    status, page = query.get("status", ""), query.get("page", "1")
+    return RunsWanted(
+        status=status if status in STATUSES else "",
+        location=query.get("location", ""),
+        failures_first=query.get("first") == "failures",
+        page=max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 6 else 1,
+    )
+
+
+def list_runs(
+    connection: Connection, check: CheckRow, shown: Range, wanted: RunsWanted
+) -> tuple[list[RunShown], bool]:
+    """A page of runs, and whether more follow."""
+    found = results.list_page(
+        connection,
+        check.id,
+        ResultFilter(
+            from_ms=shown.span[0],
+            to_ms=shown.span[1] + 1,
+            location=wanted.location or None,
+            statuses=STATUSES.get(wanted.status),
+            failures_first=wanted.failures_first,
+        ),
+        limit=RUNS_A_PAGE + 1,
+        offset=(wanted.page - 1) * RUNS_A_PAGE,
+    )
+    kind = CheckType(check.type)
+    return [show_run(one, kind) for one in found[:RUNS_A_PAGE]], len(found) > RUNS_A_PAGE
+
+
+def show_run(stored: StoredResult, kind: CheckType) -> RunShown:
+    """A run as lists show it."""
+    return RunShown(
+        id=stored.id,
+        state=state_of_run(stored.status),
+        word=_WORDS[stored.status],
+        sentence=explain(stored, kind) or "",
+        started_ms=stored.started_ms,
+        location=stored.location,
+        response_time_ms=stored.response_time_ms,
+        attempt=stored.attempt,
+        source=_SOURCES.get(stored.source, "on demand"),
+        due_times=stored.due_times or 1,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What became of an alert in one channel."""
+
+    channel: str
+    kind: str
+    state: State
+    word: str
+    outcome: str
+    """What the receiver said. Empty: nothing, or it was not tried yet."""
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertShown:
+    """An alert in the list."""
+
+    state: State
+    word: str
+    at_ms: int
+    started_ms: int
+    location: str
+    result_id: str | None
+    """None: its result is not stored any more."""
+    error: str
+    reminder: int
+    notified: bool
+    sent: Sequence[Sent]
+
+
+def list_alerts(connection: Connection, check: CheckRow, shown: Range) -> list[AlertShown]:
+    """The alerts of a range, newest first, each with whom it reached."""
+    wanted = AlertFilter(
+        account_id=check.account_id,
+        check_id=check.id,
+        from_ms=shown.span[0],
+        to_ms=shown.span[1] + 1,
+    )
+    found = alerting.list_alerts(connection, wanted, limit=_MOST_ALERTS)
+    sent: dict[str, list[Sent]] = {}
+    ids = [one.alert.id for one in found]
+    for row, channel in alert_channels.list_of_alerts(connection, check.id, ids):
+        sent.setdefault(row.alert_id, []).append(_show_sent(row, channel))
+    return [_show_alert(one, sent.get(one.alert.id, ())) for one in found]
+
+
+def describe_alert(kind: AlertType) -> tuple[State, str]:
+    """An alert's state and words."""
+    return _ALERTS[kind]
+
+
+def _show_alert(stored: StoredAlert, sent: Sequence[Sent]) -> AlertShown:
+    alert = stored.alert
+    state, word = describe_alert(alert.alert_type)
+    return AlertShown(
+        state=state,
+        word=word,
+        at_ms=alert.created_ms,
+        started_ms=alert.started_ms,
+        location=alert.location,
+        result_id=alert.result_id,
+        error=alert.error or "",
+        reminder=alert.reminder,
+        notified=stored.notified,
+        sent=sent,
+    )
+
+
+def _show_sent(row: NotificationRow, channel: ChannelRow) -> Sent:
+    state, word = _DELIVERY[row.status]
+    return Sent(
+        channel=name_channel(channel),
+        kind=channel.type.value.capitalize(),
+        state=state,
+        word=word,
+        outcome=row.outcome or "",
+        attempts=row.attempts,
+    )
+
+
+def name_channel(channel: ChannelRow) -> str:
+    """What people know a channel by."""
+    config = channel.config
+    names = (config.get(name) for name in ("name", "address", "number", "url", "account"))
+    return next((str(one) for one in names if one), f"no. {channel.id}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupShown:
+    """Failures that are alike."""
+
+    id: str
+    message: str
+    first_ms: int
+    last_ms: int
+
+
+def list_error_groups(connection: Connection, check: CheckRow) -> list[GroupShown]:
+    """The check's failures that are alike, seen last first."""
+    found = error_groups.list_of_check(connection, check.account_id, check.id, limit=_MOST_GROUPS)
+    return [
+        GroupShown(id=one.id, message=one.raw, first_ms=one.first_seen_ms, last_ms=one.last_seen_ms)
+        for one in found
+    ]
+
+
+def list_receivers(connection: Connection, check: CheckRow) -> list[tuple[str, str]]:
+    """The channels that get the check's alerts: kind and name."""
+    found = alert_channels.find_of_check(connection, check.id, check.group_id)
+    return [(one.type.value.capitalize(), name_channel(one)) for one in found.channels]
+
+
+def read_settings(
+    connection: Connection, check: CheckRow, group: GroupRow | None
+) -> SettingsReader:
+    """The settings of a check, its group and its account."""
+    of_account: Mapping[str, Any] | None = accounts.find_alert_settings(
+        connection, check.account_id
+    )
+    return SettingsReader(check, group, of_account)
