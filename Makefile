@@ -10,7 +10,7 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test test-quick test-machines test-api check format lint types imports golden demo-alerts secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-start images soak clean
+.PHONY: help run test test-quick test-machines test-api check format lint types imports golden demo-alerts secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-pages bench-start images soak clean
 
 help: ## Print these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ bench-attack: .venv/.ready ## Measure how fast the service answers while strange
 
 bench-bodies: .venv/.ready ## Measure memory and stalls of 256 API checks on bodies of 25 MB at once
 	@$(BIN)/python bench/bodies.py $(ARGS)
+
+bench-pages: .venv/.ready-for-tests ## Measure the first byte, weight and paint of pages over a million results
+	@PYTHONPATH=. $(BIN)/python bench/pages.py $(ARGS)
 
 bench-start: .venv/.ready ## Measure CPU time and memory of a start of the service
 	@$(BIN)/python bench/start.py $(ARGS)

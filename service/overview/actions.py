@@ -124,7 +124,7 @@ def find_reasons(connection: Connection, rows: Iterable[OverviewRow]) -> Mapping
 def _expect(row: OverviewRow, places: int, length_ms: int) -> int:
     """How many runs a check has in a stretch of time, by its settings."""
     each = max(places, 1) if row.runs_parallel else 1
-    return 0 if row.period_ms is None else each * length_ms // row.period_ms
+    return each * length_ms // max(row.period_ms, 1)
 
 
 def _correct(

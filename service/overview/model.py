@@ -76,8 +76,8 @@ class OverviewRow(NamedTuple):
     result_id: str | None
     """The newest result that is no pass. None: it passes."""
     runs_parallel: bool
-    period_ms: int | None
-    """Time between runs. None: none is planned."""
+    period_ms: int
+    """Time between runs."""
     heading: str
     """Under which it stands: a group's id, a type or a state; empty without one."""
 

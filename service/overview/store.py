@@ -12,6 +12,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     String,
+    and_,
     bindparam,
     case,
     cast,
@@ -33,7 +34,7 @@ from service.db.tables.checks import (
     check_location,
     check_state,
     check_tag,
-    schedule,
+    heartbeat,
 )
 from service.db.tables.locations import agent, private_location
 from service.overview.model import (
@@ -55,7 +56,18 @@ _LOOKED_MS: Final = func.coalesce(check_state.c.result_ms, 0)
 _CHANGED_MS: Final = func.coalesce(check_.c.updated_ms, check_.c.created_ms)
 _TOUCHED_MS: Final = case((_LOOKED_MS > _CHANGED_MS, _LOOKED_MS), else_=_CHANGED_MS)
 """When somebody looked, or the check was changed: one that was resumed is not late at once."""
-_IS_LATE: Final = _TOUCHED_MS + _LATE_PERIODS * schedule.c.period_ms + _PATIENCE_MS < _NOW
+_PERIOD_MS: Final = case(
+    (check_.c.frequency > 0, check_.c.frequency * 60_000),
+    else_=func.coalesce(check_.c.frequency_offset, 0) * 1_000,
+)
+_IS_LATE: Final = _TOUCHED_MS + _LATE_PERIODS * _PERIOD_MS + _PATIENCE_MS < _NOW
+
+
+_WAITS: Final = and_(
+    check_.c.type == CheckType.HEARTBEAT.value,
+    exists().where(heartbeat.c.check_id == check_.c.id, heartbeat.c.timer_started_ms.is_(None)),
+)
+"""A heartbeat is not looked at before its first ping."""
 
 
 def _place(state: CheckState) -> ColumnElement[int]:
@@ -66,6 +78,7 @@ _STATE: Final = case(
     (~check_.c.activated, _place(CheckState.PAUSED)),
     (alert_state.c.level == "FAILING", _place(CheckState.FAILING)),
     (alert_state.c.level == "DEGRADED", _place(CheckState.DEGRADED)),
+    (_WAITS, _place(CheckState.UNKNOWN)),
     (_IS_LATE, _place(CheckState.MISSED)),
     (check_state.c.result_ms.is_(None), _place(CheckState.UNKNOWN)),
     else_=_place(CheckState.PASSING),
@@ -74,12 +87,10 @@ _STATE: Final = case(
 _SINCE: Final = case(
     (~check_.c.activated, null()),
     (alert_state.c.level.in_(("FAILING", "DEGRADED")), alert_state.c.since_ms),
-    (_IS_LATE, _TOUCHED_MS),
+    (and_(_IS_LATE, ~_WAITS), _TOUCHED_MS),
 )
-_ALL: Final = (
-    check_.outerjoin(check_state, check_state.c.check_id == check_.c.id)
-    .outerjoin(alert_state, alert_state.c.check_id == check_.c.id)
-    .outerjoin(schedule, schedule.c.check_id == check_.c.id)
+_ALL: Final = check_.outerjoin(check_state, check_state.c.check_id == check_.c.id).outerjoin(
+    alert_state, alert_state.c.check_id == check_.c.id
 )
 _OWN: Final = check_.c.account_id == bindparam("account_id")
 _COUNTS: Final = (
@@ -168,7 +179,7 @@ def list_rows(
             check_.c.group_id,
             alert_state.c.result_id,
             check_.c.run_parallel,
-            schedule.c.period_ms,
+            _PERIOD_MS,
             heading,
         )
         .select_from(_ALL)

@@ -39,16 +39,11 @@ def list_endings(
     found: dict[str, list[Ending]] = {}
     rows = store.list_endings(connection, check_ids, window=window, with_passes=with_passes)
     for row in rows:
-        ending = Ending(
-            started_ms=row.ts,
-            status=_STATUSES[row.status],
-            location=row.location,
-            response_time_ms=row.response_time_ms,
-            due_times=row.due_times,
-            until_ms=row.stopped_ms if row.due_times else None,
-            id=row.id,
-        )
-        found.setdefault(row.check_id, []).append(ending)
+        # By position: thousands of rows are read for one page.
+        stopped_ms, due_times = row[6], row[5]
+        until_ms = stopped_ms if due_times else None
+        ending = Ending(row[1], _STATUSES[row[2]], row[3], row[4], due_times, until_ms, row[7])
+        found.setdefault(row[0], []).append(ending)
     return found
 
 

@@ -329,7 +329,7 @@ def list_endings(
     *,
     window: tuple[int, int],
     with_passes: bool,
-) -> Iterator[Row[Any]]:
+) -> Iterator[Sequence[Any]]:
     """How the runs of a window ended, by check, in the order of time."""
     query = _ENDINGS if with_passes else _NO_PASSES
     for some in _in_groups(check_ids, _GROUP_OF_NUMBERS):

@@ -5,6 +5,7 @@
 const POLL_MS = 15000;
 const READY_WITHIN_MS = 10000;
 const LEAST_MS = 1000;
+const NO_HASTE_MS = 3000; // when all that is new has passed
 const SHARE = 10; // a page is busy with itself for a tenth of the time at most
 const address = document.body.dataset.live;
 
@@ -15,14 +16,8 @@ let pending = null;
 let timer = 0;
 let lastAt = 0;
 let tookMs = 0;
-
-function merge(one, other) {
-  if (!one) return other;
-  return {
-    checks: one.checks && other.checks ? [...new Set([...one.checks, ...other.checks])] : null,
-    quiet: one.quiet && other.quiet,
-  };
-}
+let isBusy = false;
+let wasOpen = false;
 
 function isNear(part) {
   const box = part.getBoundingClientRect();
@@ -32,15 +27,16 @@ function isNear(part) {
 const isChoosing = () => !getSelection().isCollapsed;
 
 async function refresh() {
-  timer = 0;
-  if (document.hidden || isChoosing()) return plan();
-  const change = pending;
+  if (document.hidden) return;
+  if (isChoosing()) return plan();
   pending = null;
+  isBusy = true;
   lastAt = performance.now();
   const parts = [...document.querySelectorAll("[data-fresh]")].filter(isNear);
-  document.dispatchEvent(new CustomEvent("picket:changed", { detail: change }));
   await Promise.all(parts.map(fetchAnew));
   tookMs = performance.now() - lastAt;
+  isBusy = false;
+  plan();
 }
 
 function fetchAnew(part) {
@@ -53,18 +49,19 @@ function fetchAnew(part) {
 }
 
 function plan() {
-  if (timer || !pending) return;
-  const wait = Math.max(LEAST_MS, SHARE * tookMs) - (performance.now() - lastAt);
+  clearTimeout(timer);
+  if (!pending || isBusy) return;
+  const least = pending.quiet ? NO_HASTE_MS : LEAST_MS;
+  const wait = Math.max(least, SHARE * tookMs) - (performance.now() - lastAt);
   timer = setTimeout(refresh, Math.max(0, isChoosing() ? LEAST_MS : wait));
 }
 
-/** Something may have changed. `checks`: their ids, null for any. */
-export function note(change) {
-  pending = merge(pending, change);
+function note({ quiet }) {
+  pending = { quiet: quiet && (pending?.quiet ?? true) };
   plan();
 }
 
-const ANYTHING = { checks: null, quiet: false };
+const ANYTHING = { quiet: false };
 
 function startPolling() {
   poll ||= setInterval(() => { if (!document.hidden) note(ANYTHING); }, POLL_MS);
@@ -80,7 +77,11 @@ function open() {
   if (stream || document.hidden) return;
   stream = new EventSource(address);
   patience = setTimeout(startPolling, READY_WITHIN_MS);
-  stream.addEventListener("ready", stopPolling);
+  stream.addEventListener("ready", () => {
+    stopPolling();
+    if (wasOpen) note(ANYTHING); // what happened since the last stream is not told again
+    wasOpen = true;
+  });
   stream.addEventListener("change", (event) => note(JSON.parse(event.data)));
   stream.addEventListener("error", () => {
     startPolling();

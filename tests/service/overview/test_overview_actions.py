@@ -80,6 +80,14 @@ async def test_a_check_at_which_nobody_looks_is_missed_and_not_called_passing(
     assert [row.state for row in (*soon, *late)] == [CheckState.PASSING, CheckState.MISSED]
 
 
+async def test_a_heartbeat_waits_for_its_first_ping_and_is_not_missed(api: PublicApi) -> None:
+    await a_check(api.alice, "heartbeat")
+
+    [row] = await rows(api, after_ms=DAY)
+
+    assert (row.state, row.since_ms) == (CheckState.UNKNOWN, None)
+
+
 async def test_a_check_that_fails_is_not_hidden_by_runs_that_are_missed(api: PublicApi) -> None:
     check = await a_check(api.alice, frequency=10)
     await store(api, check, failed(), started_ms=await now_ms(api))
