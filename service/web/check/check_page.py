@@ -102,6 +102,7 @@ async def _show(visit: Visit) -> Response:
     return visit.page(
         "check.html",
         **values,
+        **({"live": f"/live?check={check_id}"} if values["shown"].name else {}),
         ranges=RANGES,
         tabs=_TABS,
         statuses=STATUSES,

@@ -270,14 +270,13 @@ if (section) {
   }).observe(section);
 }
 
-// The page is renewed in place, unless somebody types or reads in what would change.
-const EVERY_MS = 30000;
+// The page is renewed in place when its check changes, unless somebody types or reads in what would change.
 async function renew() {
   if (document.hidden) return;
   const answer = await fetch(location.href, { credentials: "include" });
   if (!answer.ok || answer.redirected) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const part of document.querySelectorAll("[data-live]")) {
+  for (const part of document.querySelectorAll("[data-renew]")) {
     const next = fresh.getElementById(part.id);
     const isBusy = part.contains(document.activeElement) || part.contains(getSelection().anchorNode) && !getSelection().isCollapsed;
     if (!next || isBusy || part.querySelector("form.preview") || part.innerHTML === next.innerHTML) continue;
@@ -287,8 +286,7 @@ async function renew() {
   document.dispatchEvent(new Event("htmx:after:swap"));
   if (section) await load();
 }
-const isMoving = () => !new URLSearchParams(location.search).has("to");
-setInterval(() => { if (isMoving()) renew(); }, EVERY_MS);
+document.addEventListener("picket:changed", renew);
 
 // A run on demand has ended: what it changed is shown at once.
 let seen = document.querySelector("#progress[data-over]");

@@ -111,6 +111,23 @@ async def test_run_now_tells_how_far_it_is_without_leaving_the_page(
     assert "run=" not in page.url
 
 
+async def test_a_new_run_appears_on_an_open_page(page: Page, api: PublicApi) -> None:
+    check = await a_past(api)
+    await page.goto(f"/checks/{check['id']}")
+    await page.locator("canvas").first.wait_for()
+    run = a_record(
+        check,
+        location_id=api.alice.secrets.location_id,
+        outcome=failed("The till is on fire."),
+        started_ms=now_ms(),
+    )
+
+    await store_all(api, [run])
+
+    await expect(page.locator("#section")).to_contain_text("The till is on fire.", timeout=20_000)
+    await expect(page.locator("#head")).to_contain_text("The till is on fire.")
+
+
 async def test_a_preview_follows_the_form(page: Page, api: PublicApi) -> None:
     check = await a_past(api)
     await page.goto(f"/checks/{check['id']}?tab=alerts")
