@@ -99,10 +99,11 @@ async def _show(visit: Visit) -> Response:
         }
 
     values = await visit.read(read)
+    if values["shown"].name:  # it ends now
+        values["live"] = f"/live?check={check_id}"
     return visit.page(
         "check.html",
         **values,
-        **({"live": f"/live?check={check_id}"} if values["shown"].name else {}),
         ranges=RANGES,
         tabs=_TABS,
         statuses=STATUSES,
