@@ -44,6 +44,7 @@ from service.triggers import api as triggers
 from service.triggers import links
 from service.variables import api as variables
 from service.web.routes import page_routes
+from service.web.status_page.custom_domains import CustomDomains
 
 PREFIXES: Final = ("/v1", "/v2")
 
@@ -104,6 +105,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
         streamed=bundles.PREFIX,
         require_key=partial(require_key, backend),
     )
+    app.add_middleware(CustomDomains, backend=backend)
 
 
 @cache

@@ -22,6 +22,11 @@ class IncidentStatus(StrEnum):
     RESOLVED = "RESOLVED"
 
 
+@dataclass(frozen=True, slots=True)
+class StatusChanged:
+    """A notice: something that a status page shows has changed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentUpdate:
     """What was said of an incident at one time."""

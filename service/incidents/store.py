@@ -6,12 +6,19 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
+from service.db.engine import announce
 from service.db.tables.status_pages import (
     status_incident,
     status_incident_service,
     status_incident_update,
 )
-from service.incidents.model import Incident, IncidentStatus, IncidentUpdate, Severity
+from service.incidents.model import (
+    Incident,
+    IncidentStatus,
+    IncidentUpdate,
+    Severity,
+    StatusChanged,
+)
 
 _ALL: Final[Select[Any]] = select(status_incident).order_by(status_incident.c.id.desc())
 _UPDATES: Final[Select[Any]] = select(status_incident_update)
@@ -74,6 +81,7 @@ def add(connection: Connection, values: Mapping[str, Any], service_ids: Sequence
     """Store a new incident and what it touches."""
     connection.execute(insert(status_incident).values(**values))
     _add_services(connection, values["id"], service_ids)
+    announce(connection, StatusChanged())
 
 
 def change(
@@ -85,17 +93,20 @@ def change(
     of_incident = status_incident_service.c.incident_id == incident_id
     connection.execute(delete(status_incident_service).where(of_incident))
     _add_services(connection, incident_id, service_ids)
+    announce(connection, StatusChanged())
 
 
 def touch(connection: Connection, incident_id: str, *, now_ms: int) -> None:
     """Note that the incident has changed."""
     where = status_incident.c.id == incident_id
     connection.execute(update(status_incident).where(where).values(updated_ms=now_ms))
+    announce(connection, StatusChanged())
 
 
 def remove(connection: Connection, incident_id: str) -> None:
     """Forget an incident and all that was said of it."""
     connection.execute(delete(status_incident).where(status_incident.c.id == incident_id))
+    announce(connection, StatusChanged())
 
 
 def find_newest_ms(connection: Connection, incident_id: str) -> int:
@@ -109,18 +120,21 @@ def find_newest_ms(connection: Connection, incident_id: str) -> int:
 def add_update(connection: Connection, values: Mapping[str, Any]) -> None:
     """Store a new update."""
     connection.execute(insert(status_incident_update).values(**values))
+    announce(connection, StatusChanged())
 
 
 def change_update(connection: Connection, update_id: str, values: Mapping[str, Any]) -> None:
     """Change an update."""
     where = status_incident_update.c.id == update_id
     connection.execute(update(status_incident_update).where(where).values(**values))
+    announce(connection, StatusChanged())
 
 
 def remove_update(connection: Connection, update_id: str) -> None:
     """Forget an update; its mails that wait go with it."""
     where = status_incident_update.c.id == update_id
     connection.execute(delete(status_incident_update).where(where))
+    announce(connection, StatusChanged())
 
 
 def find_of_updates(connection: Connection, update_ids: Sequence[str]) -> dict[str, Incident]:

@@ -83,6 +83,21 @@ def find_all(connection: Connection, page_ids: Sequence[str]) -> dict[str, Statu
     return store.find_all(connection, page_ids)
 
 
+def find_at(connection: Connection, url: str) -> StatusPage | None:
+    """The status page of an address, private or not. None: there is none."""
+    return store.find_by_url(connection, url)
+
+
+def list_key_hashes(connection: Connection, page_id: str) -> frozenset[bytes]:
+    """The hashes of the keys that open a private page."""
+    return store.list_key_hashes(connection, page_id)
+
+
+def list_domains(connection: Connection) -> dict[str, str]:
+    """The last parts of the addresses of pages by their own domains."""
+    return store.list_domains(connection)
+
+
 def find_visible(
     connection: Connection, url: str, *, key: str | None, pepper: Pepper
 ) -> StatusPage:

@@ -25,7 +25,7 @@ from service.status_pages.schemas import PageColors, PageTheme
 router = open_operations("Status pages")
 
 _PAST_MS: Final = 90 * 86_400_000
-_MOST_INCIDENTS: Final = 200
+MOST_INCIDENTS: Final = 200
 _FRESH_S: Final = 15
 PageUrl = Annotated[str, Path(pattern=NO_NUL, max_length=100)]
 
@@ -104,7 +104,7 @@ async def read_public_status_page(url: PageUrl, request: Request, backend: Backe
     def query(connection: Connection) -> tuple[StatusPage, dict[str, Any]]:
         page = find_visible(connection, url, key=key, pepper=backend.pepper)
         ids = [one.id for one in page.list_services()]
-        found = incidents.list_of_services(connection, page.account_id, ids, limit=_MOST_INCIDENTS)
+        found = incidents.list_of_services(connection, page.account_id, ids, limit=MOST_INCIDENTS)
         return page, render_public(page, found, now_ms=backend.clock.now_ms(connection))
 
     page, shown = await backend.database.read(query)

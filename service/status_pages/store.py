@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
+from service.db.engine import announce
 from service.db.tables.status_pages import (
     status_card_service,
     status_page,
@@ -13,6 +14,7 @@ from service.db.tables.status_pages import (
     status_page_key,
     status_service,
 )
+from service.incidents.model import StatusChanged
 from service.status_pages.model import Card, PageKey, ServiceRow, StatusPage
 
 _SERVICES: Final[Select[Any]] = select(status_service).order_by(status_service.c.id)
@@ -55,11 +57,13 @@ def change_service(connection: Connection, service_id: str, values: Mapping[str,
     """Change a service."""
     where = status_service.c.id == service_id
     connection.execute(update(status_service).where(where).values(**values))
+    announce(connection, StatusChanged())
 
 
 def remove_service(connection: Connection, service_id: str) -> None:
     """Forget a service; cards and incidents lose it."""
     connection.execute(delete(status_service).where(status_service.c.id == service_id))
+    announce(connection, StatusChanged())
 
 
 def find(connection: Connection, account_id: str, page_id: str) -> StatusPage | None:
@@ -76,6 +80,14 @@ def find_by_url(connection: Connection, url: str) -> StatusPage | None:
 def find_by_domain(connection: Connection, domain: str) -> StatusPage | None:
     """The status page of a domain. None: there is none."""
     return _find(connection, _PAGES.where(status_page.c.custom_domain == domain))
+
+
+def list_domains(connection: Connection) -> dict[str, str]:
+    """The last parts of the addresses of pages by their own domains."""
+    query = select(status_page.c.custom_domain, status_page.c.url).where(
+        status_page.c.custom_domain.is_not(None)
+    )
+    return {row.custom_domain: row.url for row in connection.execute(query)}
 
 
 def find_all(connection: Connection, page_ids: Sequence[str]) -> dict[str, StatusPage]:
@@ -108,16 +120,19 @@ def list_ids_showing(connection: Connection, service_ids: Sequence[str]) -> list
 def add(connection: Connection, values: Mapping[str, Any]) -> None:
     """Store a new status page."""
     connection.execute(insert(status_page).values(**values))
+    announce(connection, StatusChanged())
 
 
 def change(connection: Connection, page_id: str, values: Mapping[str, Any]) -> None:
     """Change a status page."""
     connection.execute(update(status_page).where(status_page.c.id == page_id).values(**values))
+    announce(connection, StatusChanged())
 
 
 def remove(connection: Connection, page_id: str) -> None:
     """Forget a status page, its cards, keys and subscriptions."""
     connection.execute(delete(status_page).where(status_page.c.id == page_id))
+    announce(connection, StatusChanged())
 
 
 def replace_cards(
@@ -137,16 +152,19 @@ def replace_cards(
     ]
     if shown:
         connection.execute(insert(status_card_service), shown)
+    announce(connection, StatusChanged())
 
 
 def add_key(connection: Connection, values: Mapping[str, Any]) -> None:
     """Store a new key."""
     connection.execute(insert(status_page_key).values(**values))
+    announce(connection, StatusChanged())
 
 
 def remove_keys(connection: Connection, page_id: str) -> None:
     """Forget all keys of a page."""
     connection.execute(delete(status_page_key).where(status_page_key.c.page_id == page_id))
+    announce(connection, StatusChanged())
 
 
 def opens(connection: Connection, page_id: str, key_hash: bytes) -> bool:
@@ -155,6 +173,12 @@ def opens(connection: Connection, page_id: str, key_hash: bytes) -> bool:
         status_page_key.c.page_id == page_id, status_page_key.c.hash == key_hash
     )
     return connection.execute(query).first() is not None
+
+
+def list_key_hashes(connection: Connection, page_id: str) -> frozenset[bytes]:
+    """The hashes of the page's keys."""
+    query = select(status_page_key.c.hash).where(status_page_key.c.page_id == page_id)
+    return frozenset(connection.execute(query).scalars())
 
 
 def _find(connection: Connection, query: Select[Any]) -> StatusPage | None:

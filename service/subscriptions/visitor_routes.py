@@ -31,7 +31,7 @@ _LINKS: Final = "/status-subscriptions"
 CONFIRM: Final = _LINKS + "/confirm/{token}"
 UNSUBSCRIBE: Final = _LINKS + "/unsubscribe/{subscription_id}/{signature}"
 _MOST_BYTES: Final = 4096
-_SENT: Final = "A mail with a link was sent to the address, unless it had one before."
+SENT: Final = "A mail with a link was sent to the address, unless it had one before."
 _NO_MAILS: Final = (
     "This service sends no mails, so nobody can subscribe; its operator sets SMTP_URL and"
     " SERVICE_PUBLIC_URL."
@@ -61,16 +61,24 @@ def routes() -> list[Route]:
 
 
 async def _subscribe(request: Request) -> Response:
-    """The answer is the same whether the address is subscribed already, so that nobody can ask.
-
-    Raises:
-        TooManyError: too many subscriptions came from there.
-        ConflictError: the service sends no mails.
-    """
+    """The answer is the same whether the address is subscribed already, so that nobody can ask."""
     backend = _backend(request)
     refuse_early(backend.limits.wait_s(RateClass.SUBSCRIPTIONS, place_of(request)))
-    address = _read_address(await _read_body(request))
+    address = read_address(await _read_body(request))
     url, key = str(request.path_params["url"]), read_page_key(request)
+    await subscribe(backend, url, key, address)
+    return JSONResponse({"message": SENT}, status_code=202, headers=dict(_HEADERS))
+
+
+async def subscribe(backend: Backend, url: str, key: str | None, address: str) -> None:
+    """Subscribe an address to the page that a visitor sees.
+
+    `key`: the key of a private page. None: the visitor has sent none.
+
+    Raises:
+        ConflictError: the service sends no mails.
+        NotFoundError: the visitor sees no page there.
+    """
     if not backend.sends_status_mails:
         raise ConflictError(_NO_MAILS)
 
@@ -83,12 +91,15 @@ async def _subscribe(request: Request) -> Response:
 
     # Read first: who guesses takes none of the writer's time.
     await backend.database.read(find)
-
     await backend.database.write(change)
-    return JSONResponse({"message": _SENT}, status_code=202, headers=dict(_HEADERS))
 
 
-def _read_address(sent: Mapping[str, Any]) -> str:
+def read_address(sent: Mapping[str, Any]) -> str:
+    """The mail address that a form or an object has.
+
+    Raises:
+        InvalidError: it has none, or it is none.
+    """
     address = sent.get("address")
     if not isinstance(address, str):
         raise InvalidError('"address" is missing.', keys=("address",))

@@ -38,6 +38,11 @@ class Pages:
         self._backend = backend
         self.renderer = Renderer(backend.public_url)
 
+    @property
+    def backend(self) -> Backend:
+        """What routes use."""
+        return self._backend
+
     def show(self, path: str, page: Page) -> Route:
         """A page for whoever is signed in."""
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from service.web import words
 from service.web.static_files import assets
+from service.web.status_page.visitor_text import link_addresses
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 POLICY: Final = (
@@ -65,6 +66,7 @@ class Renderer:
             "percent": words.format_percent,
             "bytes": words.format_bytes,
             "breakable": _breakable,
+            "linked": link_addresses,
         }
 
     def url(self, path: str) -> str:

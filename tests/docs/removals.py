@@ -422,6 +422,12 @@ REMOVALS: Final = (
         "::test_a_service_that_ends_while_it_sends_loses_no_mail",
     ),
     Removal(
+        "service.web.status_page.page_cache.PageCache.find",
+        Replace("copy is None", "True"),
+        "tests/service/web/status_page/test_page_cache.py"
+        "::test_a_page_outlives_its_database_and_says_how_old_it_is",
+    ),
+    Removal(
         "service.agents.location_keys.LocationKeys.__init__",
         Skip("database.listen"),
         "tests/service/locations/test_locations_api.py"
