@@ -101,8 +101,19 @@ class PublicApi:
         found: dict[str, Any] = await self._ask("GET", f"/v1/check-results/{check_id}/{result_id}")
         return found
 
+    async def status_pages(self) -> list[dict[str, Any]]:
+        """All status pages."""
+        found: list[dict[str, Any]] = []
+        query = {"limit": str(_PAGE)}
+        while True:
+            part = await self._ask("GET", "/v1/status-pages", query=query)
+            found.extend(part["entries"])
+            if part["nextId"] is None:
+                return found
+            query["nextId"] = part["nextId"]
+
     async def file(self, path: str) -> bytes:
-        """A file of a result."""
+        """A file, such as one of a result."""
         try:
             async with self._session.get(self.url + path) as answer:
                 if answer.status != HTTPStatus.OK:

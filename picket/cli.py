@@ -236,6 +236,50 @@ def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     return open_trace(TraceOptions(source=source, data_dir=data_dir, port=port), Terminal())
 
 
+@cli.group("status-page", short_help="Write a status page as static files.")
+def status_page() -> None:
+    """Commands for status pages."""
+
+
+@status_page.command("export", short_help="Write a status page as static files.")
+@click.argument("page", metavar="URL|NAME")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Folder for the files; those of an earlier export are replaced.",
+)
+@click.option(
+    "--at",
+    metavar="ADDRESS",
+    help="Where the folder will be served, as in https://status.example.com, for links in feeds.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".picket"),
+    show_default=True,
+    help="Data folder of the `picket up` that has the page, if SERVICE_URL is not set.",
+)
+@require_extras("agent")
+def export_status_page(page: str, *, out: Path, at: str | None, data_dir: Path) -> int:
+    """Write a status page as HTML, style sheet, feeds and pictures, which any file server serves.
+
+    URL is the address of the page or the last part of it, NAME its title. It is downloaded from
+    the service at SERVICE_URL with API_KEY or API_KEY_FILE (a key that begins with cu_), or from
+    the running `picket up`. Private pages are exported, too; the files have no key.
+    Exit codes: 0 written, 2 no such page, 3 refused key, 70 no service.
+    """
+    import os
+
+    from picket.status_page import ExportOptions, export_page
+    from picket.terminal import Terminal
+
+    options = ExportOptions(wanted=page, out=out, at=at, data_dir=data_dir, environ=os.environ)
+    return export_page(options, Terminal())
+
+
 @cli.command(short_help="Check everything that an agent depends on, and say how to fix problems.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @require_extras("agent")

@@ -29,6 +29,7 @@ from rich.console import Console
 from contract.checks import SCRIPT_TYPES
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
+from picket.service_access import open_api, suggest_remedy
 from picket.up.addresses import require_free_port
 from picket.up.dashboard import trace_paths
 from picket.up.data_dir import DataDir
@@ -42,7 +43,6 @@ _NO_TRACE: Final = (
     *(zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError),
     *(RuntimeError, RecursionError),  # it is encrypted, its first line is nested without end
 )
-_AGENTS_KEY: Final = "pl_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def _find_in_folder(folder: Path) -> tuple[TraceFile, ...]:
 
 
 async def _fetch(result_id: str, source: TraceSource, folder: Path) -> tuple[TraceFile, ...]:
-    async with _open_api(source) as api:
+    async with open_api(source.environ, source.data_dir) as api:
         try:
             fields = await _find_result(api, result_id)
             paths = trace_paths(fields)[:_MOST_TRACES]
@@ -147,7 +147,9 @@ async def _fetch(result_id: str, source: TraceSource, folder: Path) -> tuple[Tra
             for path, file in zip(paths, files, strict=True):
                 file.write_bytes(await api.file(path))
         except ApiUnreachableError as problem:
-            raise CommandError(f"{problem.message}; {_remedy(source)}", problem.code) from problem
+            raise CommandError(
+                f"{problem.message}; {suggest_remedy(source.environ)}", problem.code
+            ) from problem
         except ApiRefusedError as refused:
             if refused.status != HTTPStatus.UNAUTHORIZED:
                 raise
@@ -160,48 +162,6 @@ async def _fetch(result_id: str, source: TraceSource, folder: Path) -> tuple[Tra
 
 def _rename(trace: TraceFile, name: str) -> TraceFile:
     return TraceFile(path=trace.path, name=name, playwright=trace.playwright)
-
-
-def _remedy(source: TraceSource) -> str:
-    if "SERVICE_URL" in source.environ:
-        return "check SERVICE_URL"
-    return "start `picket up`, or set SERVICE_URL and API_KEY"
-
-
-def _open_api(source: TraceSource) -> PublicApi:
-    """The service of the environment, or the one that `picket up` runs.
-
-    Raises:
-        CommandError: neither is known, or the key is of another kind.
-    """
-    environ = source.environ
-    if url := environ.get("SERVICE_URL"):
-        return PublicApi(url.rstrip("/"), _key(environ))
-    folder = DataDir(source.data_dir)
-    url = folder.service_url()
-    # Another program may listen there by now; it would get the key.
-    if url is None or not folder.is_in_use():
-        raise CommandError(
-            f"no `picket up` is running in {source.data_dir}; start it, name its folder with "
-            "--data-dir, or set SERVICE_URL and API_KEY"
-        )
-    return PublicApi(url, folder.api_key())
-
-
-def _key(environ: Mapping[str, str]) -> str:
-    key, file = environ.get("API_KEY", ""), environ.get("API_KEY_FILE")
-    try:
-        key = key or (Path(file).read_text().strip() if file else "")
-    except OSError as problem:
-        raise CommandError(f"API_KEY_FILE is {file}: {problem.strerror}") from problem
-    if not key:
-        raise CommandError("set API_KEY, or API_KEY_FILE, to an API key of the service (cu_…)")
-    if key.startswith(_AGENTS_KEY):
-        raise CommandError(
-            "API_KEY is an agent's key (pl_…), which cannot read results; set an API "
-            "key (cu_…); `picket keys create --role READ_ONLY` creates one"
-        )
-    return key
 
 
 async def _find_result(api: PublicApi, result_id: str) -> dict[str, Any]:
