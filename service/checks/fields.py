@@ -59,7 +59,7 @@ def _check_frequency(value: object) -> object:
 
 def _check_region(value: object) -> object:
     """The slug of a private location is the likeliest slip."""
-    if isinstance(value, str) and value not in (regions := get_args(_Regions)):
+    if isinstance(value, str) and value not in (regions := get_args(Regions)):
         raise field_error(
             "",
             f"is {format_value(value)}, which is not a region; a private location belongs in"
@@ -94,7 +94,7 @@ MOST_PATTERN_LETTERS: Final = 10_000
 MaybeText = Annotated[Text | None, AfterValidator(_replace_none_by_text)]
 """Text; clients send null for none."""
 
-_Regions = Literal[
+Regions = Literal[
     "us-east-1",
     "us-east-2",
     "us-west-1",
@@ -118,7 +118,7 @@ _Regions = Literal[
     "ap-south-1",
     "af-south-1",
 ]
-Region = Annotated[_Regions, BeforeValidator(_check_region)]
+Region = Annotated[Regions, BeforeValidator(_check_region)]
 """One of the 22; private locations have a field of their own."""
 Runtime = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
 RuntimeId = Annotated[

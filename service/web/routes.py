@@ -3,7 +3,7 @@
 from starlette.routing import BaseRoute, Route
 
 from service.http.dependencies import Backend
-from service.web import alerts_page, gallery, live, locations_page, overview, sign_in_page
+from service.web import alerts_page, check_forms, gallery, live, locations_page, overview, sign_in_page
 from service.web.check import check_page
 from service.web.page_routing import Pages
 from service.web.static_files import PREFIX, serve_asset
@@ -13,6 +13,7 @@ _PARTS = (
     sign_in_page.routes,
     overview.routes,
     live.routes,
+    check_forms.routes,
     check_page.routes,
     locations_page.routes,
     alerts_page.routes,

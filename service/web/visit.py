@@ -1,13 +1,14 @@
 """A request for a page, with what pages use."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from service.accounts.model import Role
 from service.http.dependencies import Backend
 from service.sign_in.actions import mask
 from service.sign_in.model import Visitor
@@ -59,6 +60,11 @@ class Visit:
         """
         headers = {"idempotency-key": once} if once else {}
         return await call_api(self.request, self.visitor, operation, body, headers=headers)
+
+    async def look(self, operation: str) -> ApiAnswer:
+        """Read what a key is shown that only reads: `GET /v1/snippets/42`; no secret is in it."""
+        caller = replace(self.visitor.caller, role=Role.READ_ONLY)
+        return await call_api(self.request, replace(self.visitor, caller=caller), operation)
 
     def page(self, template: str, *, status: int = 200, **values: object) -> Response:
         """A page."""

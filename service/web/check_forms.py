@@ -1,0 +1,249 @@
+"""`/checks/new` and `/checks/{id}/edit`: every field of a check of any type."""
+
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+from starlette.routing import BaseRoute
+
+from contract.assertion_rules import LATENCIES, comparisons_of
+from contract.assertions import (
+    JSON_SOURCES,
+    NUMBER_SOURCES,
+    TEXT_SOURCES,
+    WITHOUT_TARGET,
+    Comparison,
+    Source,
+)
+from contract.checks import SPEC_TYPES, CheckType
+from service.checks.fields import Regions
+from service.checks.types.definition import TypeDefinition
+from service.checks.types.registry import DEFINITIONS
+from service.web.forms import choices
+from service.web.forms.field_labels import option_label
+from service.web.forms.field_schema import Option, Options, walk
+from service.web.forms.resource_form import Document, Form, Resource, Section
+from service.web.forms.resource_pages import resource_routes
+from service.web.page_routing import Pages
+from service.web.visit import Visit
+
+_ASSERTIONS: Final = "request.assertions"
+_SECTIONS: Final = (
+    Section(title="Basics", fields=("name", "description", "tags", "groupId", "activated")),
+    Section(
+        title="Request",
+        fields=(
+            "request.method",
+            "request.url",
+            "request.hostname",
+            "request.recordType",
+            "request.query",
+            "request.port",
+            "request.nameServer",
+            "request.protocol",
+            "request.headers",
+            "request.queryParameters",
+            "request.bodyType",
+            "request.body",
+            "request.data",
+            "request.basicAuth",
+            "request.pingCount",
+        ),
+    ),
+    Section(title="Pings", fields=("heartbeat",)),
+    Section(title="Script", fields=("script",)),
+    Section(title="Suite", fields=("codeBundlePath", "testCommand", "browsers")),
+    Section(title="Prompt", fields=("prompt", "agentRuntime")),
+    Section(
+        title="Assertions",
+        fields=(_ASSERTIONS, "request.acceptedStatusCodes", "shouldFail"),
+        hint="What must hold for a run to pass.",
+    ),
+    Section(
+        title="Limits",
+        fields=(
+            "degradedResponseTime",
+            "maxResponseTime",
+            "degradedPacketLossThreshold",
+            "maxPacketLossThreshold",
+        ),
+    ),
+    Section(
+        title="Schedule and locations",
+        fields=("frequency", "frequencyOffset", "privateLocations", "runParallel", "retryStrategy"),
+    ),
+    Section(
+        title="Alerting",
+        fields=(
+            "muted",
+            "alertChannelSubscriptions",
+            "useGlobalAlertSettings",
+            "alertSettings",
+            "triggerIncident",
+        ),
+    ),
+    Section(title="Variables", fields=("environmentVariables",)),
+    Section(
+        title="Setup and teardown",
+        fields=("localSetupScript", "setupSnippetId", "localTearDownScript", "tearDownSnippetId"),
+        is_folded=True,
+    ),
+    Section(
+        title="Files and configuration",
+        fields=("scriptPath", "dependencies", "playwrightConfig"),
+        is_folded=True,
+    ),
+)
+_SENTENCES: Final[Mapping[CheckType, tuple[str, str]]] = {
+    CheckType.API: ("API check", "Sends a request of any kind and judges all of its response."),
+    CheckType.URL: ("URL monitor", "Requests an address and judges its status and its time."),
+    CheckType.TCP: ("TCP monitor", "Connects to a port, and reads what the server says."),
+    CheckType.DNS: ("DNS monitor", "Asks a name server and judges its answer."),
+    CheckType.ICMP: ("ICMP monitor", "Pings a host and judges lost packets and latency."),
+    CheckType.HEARTBEAT: ("Heartbeat monitor", "Waits for your jobs to report that they ran."),
+    CheckType.BROWSER: ("Browser check", "Runs a Playwright script in a browser, as a user would."),
+    CheckType.MULTI_STEP: ("Multi-step check", "Runs a script with several requests in a row."),
+    CheckType.PLAYWRIGHT: ("Playwright suite", "Runs all tests of a Playwright project of yours."),
+    CheckType.AGENTIC: (
+        "Agentic check",
+        "Gives a goal in words to a model. No agent runs these yet: runs are missed.",
+    ),
+}
+_BROWSER_SCRIPT: Final = """\
+import { test, expect } from '@playwright/test'
+
+test('front page', async ({ page }) => {
+  await page.goto('https://shop.example/')
+  await expect(page).toHaveTitle(/Shop/)
+})
+"""
+_REQUEST_SCRIPT: Final = """\
+import { test, expect } from '@playwright/test'
+
+test('order', async ({ request }) => {
+  const answer = await request.get('https://shop.example/api/orders')
+  expect(answer.status()).toBe(200)
+})
+"""
+_STARTS: Final[Mapping[CheckType, Document]] = {
+    CheckType.BROWSER: {"script": _BROWSER_SCRIPT},
+    CheckType.MULTI_STEP: {"script": _REQUEST_SCRIPT},
+    CheckType.HEARTBEAT: {
+        "heartbeat": {"period": 1, "periodUnit": "days", "grace": 1, "graceUnit": "hours"}
+    },
+    CheckType.DNS: {"request": {"recordType": "A"}},
+}
+_PARTS: Final = (
+    (JSON_SOURCES, "JSONPath"),
+    (TEXT_SOURCES, "Part, as a regular expression"),
+    ({Source.HEADERS}, "Header"),
+    ({Source.LATENCY}, f"One of {', '.join(LATENCIES)}"),
+)
+"""What `property` is called, by source."""
+
+
+def routes(pages: Pages) -> tuple[BaseRoute, ...]:
+    """Forms of checks."""
+    return resource_routes(pages, CHECKS)
+
+
+def _form(definition: TypeDefinition) -> Form:
+    kind = definition.kind
+    title, sentence = _SENTENCES[kind]
+    path = kind.path_segment
+    return Form(
+        kind=kind.value,
+        title=title,
+        sentence=sentence,
+        model=definition.write,
+        create=f"POST /v1/checks/{path}",
+        replace=f"PUT /v1/checks/{path}/{{id}}",
+        sections=_SECTIONS,
+        left_out=frozenset(definition.write.refused),
+    )
+
+
+async def _options(visit: Visit, form: Form) -> Options:
+    locations = await choices.list_locations(visit)
+    groups, snippets = await choices.list_groups(visit), await choices.list_snippets(visit)
+    return {
+        # A region is one here if a location has its name.
+        "locations": [one for one in locations if one.value in get_args(Regions)],
+        "privateLocations": locations,
+        "groupId": groups,
+        "setupSnippetId": snippets,
+        "tearDownSnippetId": snippets,
+        "alertChannelSubscriptions[].alertChannelId": await choices.list_channels(visit),
+        "triggerIncident.serviceId": await choices.list_services(visit),
+        **_assertion_options(form, CheckType(form.kind)),
+    }
+
+
+def _assertion_options(form: Form, kind: CheckType) -> Options:
+    """Sources with the comparisons that fit them, for the page's script."""
+    fields = dict(walk(form.root))
+    sources = fields.get(f"{_ASSERTIONS}[].source")
+    if sources is None:
+        return {}
+    comparisons = fields[f"{_ASSERTIONS}[].comparison"]
+    return {
+        f"{_ASSERTIONS}[].source": [
+            Option(one.value, option_label("source", one.value), describe_source(one.value, kind))
+            for one in sources.options
+        ],
+        f"{_ASSERTIONS}[].comparison": [
+            Option(
+                one.value,
+                option_label("comparison", one.value),
+                {"alone": ""} if one.value in WITHOUT_TARGET else {},
+            )
+            for one in comparisons.options
+        ],
+    }
+
+
+def describe_source(name: str, kind: CheckType) -> Mapping[str, str]:
+    """What an assertion on a source takes, as the API's rules have it."""
+    source = Source(name)
+    of_type = SPEC_TYPES[kind].comparisons or frozenset(Comparison)
+    takes = comparisons_of(source, of_part=False) & of_type
+    part = next((label for sources, label in _PARTS if source in sources), "")
+    return {
+        "takes": " ".join(sorted(takes)),
+        "part": part,
+        "regex": "yes" if source is Source.HEADERS else "",
+        "number": "yes" if source in NUMBER_SOURCES else "",
+    }
+
+
+async def _begin(visit: Visit, form: Form) -> Document:
+    """The location is preselected: without one no run would come."""
+    start: dict[str, Any] = dict(_STARTS.get(CheckType(form.kind), {}))
+    if "privateLocations" not in form.left_out:
+        locations = await choices.list_locations(visit)
+        start["privateLocations"] = [one.value for one in locations[:1]]
+    return start
+
+
+CHECKS: Final = Resource(
+    path="/checks",
+    home="/",
+    noun="check",
+    place="Checks",
+    read="GET /v1/checks/{id}",
+    delete="DELETE /v1/checks/{id}",
+    forms=tuple(_form(one) for one in DEFINITIONS),
+    kind_of=lambda document: str(document["checkType"]),
+    options=_options,
+    begin=_begin,
+    after="/checks/{id}",
+    loss="All of its results, with their screenshots, videos and traces, are deleted with it."
+    " This cannot be undone.",
+    is_named_to_delete=True,
+    placeholders={
+        "name": "Checkout",
+        "request.url": "https://shop.example/",
+        "request.hostname": "shop.example",
+        "request.query": "shop.example",
+        "request.port": "443",
+    },
+)

@@ -1,0 +1,70 @@
+"""What may be chosen in fields that name other resources."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from service.web.forms.field_schema import Option
+from service.web.visit import Visit
+
+_PAGE: Final = 100
+_MOST_PAGES: Final = 20
+"""A menu of more is none; what is stored and not in it stays chosen."""
+
+
+async def list_locations(visit: Visit) -> tuple[Option, ...]:
+    """Private locations, as checks name them."""
+    # They come all at once.
+    answer = await visit.look("GET /v1/private-locations")
+    return tuple(Option(one["slugName"], str(one["name"])) for one in answer.body)
+
+
+async def list_groups(visit: Visit) -> tuple[Option, ...]:
+    """Check groups."""
+    return _named(await _list(visit, "/v1/check-groups"))
+
+
+async def list_snippets(visit: Visit) -> tuple[Option, ...]:
+    """Snippets of code."""
+    return _named(await _list(visit, "/v1/snippets"))
+
+
+async def list_checks(visit: Visit) -> tuple[Option, ...]:
+    """Checks."""
+    return _named(await _list(visit, "/v1/checks"))
+
+
+async def list_channels(visit: Visit) -> tuple[Option, ...]:
+    """Alert channels, by what tells them apart."""
+    found = await _list(visit, "/v1/alert-channels")
+    return tuple(Option(one["id"], name_channel(one)) for one in found)
+
+
+async def list_services(visit: Visit) -> tuple[Option, ...]:
+    """Services of status pages."""
+    return _named(await _list(visit, "/v1/status-pages/services"))
+
+
+def name_channel(channel: Mapping[str, Any]) -> str:
+    """What people call a channel: it has a name, or an address, or at least a kind."""
+    config = channel["config"]
+    parts = (config.get(key) for key in ("name", "address", "number", "channel", "serviceName"))
+    kind = str(channel["type"])
+    known = next((str(part) for part in parts if part), "")
+    return f"{known} ({kind.lower()})" if known else f"{kind.capitalize()} {channel['id']}"
+
+
+def _named(found: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:
+    return tuple(Option(one["id"], str(one["name"])) for one in found)
+
+
+async def _list(visit: Visit, path: str) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = []
+    for number in range(1, _MOST_PAGES + 1):
+        answer = await visit.look(f"GET {path}?limit={_PAGE}&page={number}")
+        if answer.is_error:
+            break
+        page = answer.body["entries"] if isinstance(answer.body, dict) else answer.body
+        found += page
+        if len(page) < _PAGE:
+            break
+    return found

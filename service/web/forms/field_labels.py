@@ -1,0 +1,156 @@
+"""Words for fields and values, where those of the API do not read well."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_LABELS: Final[Mapping[str, str]] = {
+    "accountKey": "Account key",
+    "activated": "Active",
+    "acceptedStatusCodes": "Accepted status codes",
+    "alertChannelId": "Channel",
+    "alertChannelSubscriptions": "Alert channels",
+    "alertSettings": "Alert settings",
+    "apiCheckDefaults": "Defaults of API checks",
+    "authScheme": "Authentication scheme",
+    "baseBackoffSeconds": "First wait",
+    "basicAuth": "User and password",
+    "browserCheckDefaults": "Defaults of browser checks",
+    "checkId": "Check",
+    "codeBundlePath": "Code bundle",
+    "connectTo": "Connect to address",
+    "degradedPacketLossThreshold": "Degraded from a packet loss of",
+    "degradedResponseTime": "Degraded after",
+    "doubleCheck": "Retry once (deprecated)",
+    "endsAt": "Ends",
+    "escalationType": "Alert after",
+    "failedRunThreshold": "Failed runs",
+    "frequency": "Runs every",
+    "frequencyOffset": "Offset",
+    "groupId": "Group",
+    "groupOrder": "Position in the group",
+    "httpVersion": "HTTP version",
+    "ipFamily": "IP version",
+    "localSetupScript": "Setup script",
+    "localTearDownScript": "Teardown script",
+    "locations": "Regions",
+    "maxDurationSeconds": "Give up after",
+    "maxPacketLossThreshold": "Fails from a packet loss of",
+    "maxResponseTime": "Fails after",
+    "minutesFailingThreshold": "Minutes failing",
+    "onlyOn": "Retry only after",
+    "parallelRunFailureThreshold": "Failing locations",
+    "pingCount": "Pings",
+    "privateLocations": "Locations",
+    "repeatEndsAt": "Repeats until",
+    "repeatInterval": "Repeat every",
+    "repeatUnit": "Unit",
+    "retryStrategy": "Retries",
+    "rrule": "Recurrence rule",
+    "runParallel": "Run at all locations at once",
+    "runtimeId": "Runtime",
+    "sameRegion": "Retry at the same location",
+    "serviceId": "Service",
+    "setupSnippetId": "Setup snippet",
+    "shouldFail": "Expect failure",
+    "skipSSL": "Accept any certificate",
+    "smsNumber": "Number",
+    "sslCheckDomain": "Certificate of host",
+    "sslExpiry": "Certificates that expire soon",
+    "sslExpiryThreshold": "Days before the expiry",
+    "startsAt": "Starts",
+    "tearDownSnippetId": "Teardown snippet",
+    "triggerIncident": "Open an incident",
+    "url": "URL",
+    "useGlobalAlertSettings": "Use the account's alert settings",
+    "webhookSecret": "Signing secret",
+}
+_ACRONYMS: Final = frozenset({"API", "DNS", "HTTP", "ID", "IP", "JSON", "SMS", "SSL", "TLS", "URL"})
+_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
+_UNITS: Final[Mapping[str, str]] = {
+    "baseBackoffSeconds": "s",
+    "degradedPacketLossThreshold": "%",
+    "degradedResponseTime": "ms",
+    "maxDurationSeconds": "s",
+    "maxPacketLossThreshold": "%",
+    "maxResponseTime": "ms",
+}
+_MINUTES_PER_HOUR: Final = 60
+_NO_LIMIT: Final = 100_000
+_IN_MINUTES: Final = frozenset({"frequency", "interval", "minutesFailingThreshold"})
+_WORDS: Final[Mapping[str, str]] = {
+    "AUTO": "Automatic",
+    "BASIC": "Basic",
+    "DAY": "Days",
+    "DIGEST": "Digest",
+    "EQUALS": "Equals",
+    "CONTAINS": "Contains",
+    "EXPONENTIAL": "Exponential",
+    "FIXED": "Fixed",
+    "FORM": "Form",
+    "GRAPHQL": "GraphQL",
+    "HTTP_1_1": "HTTP/1.1",
+    "HTTP_2": "HTTP/2",
+    "HTTP_3": "HTTP/3",
+    "LINEAR": "Linear",
+    "MONTH": "Months",
+    "NONE": "None",
+    "RAW": "Raw",
+    "RUN_BASED": "Failed runs",
+    "TIME_BASED": "Minutes failing",
+    "WEEK": "Weeks",
+    "chromium": "Chromium",
+    "firefox": "Firefox",
+    "webkit": "WebKit",
+}
+NULL_HELP: Final = re.compile(r"\bNull( or empty)?(?=[:;])")
+
+
+def label_of(name: str) -> str:
+    """The name of a field in words: `maxRetries` is `Max retries`."""
+    if name in _LABELS:
+        return _LABELS[name]
+    parts = [part if part in _ACRONYMS else part.lower() for part in _PARTS.findall(name)]
+    text = " ".join(part.upper() if part.upper() in _ACRONYMS else part for part in parts)
+    return text[:1].upper() + text[1:]
+
+
+def unit_of(name: str) -> str:
+    """What a number counts; empty where its label says so."""
+    return _UNITS.get(name, "")
+
+
+def option_label(name: str, value: Any) -> str:
+    """A value of a field in words: `STATUS_CODE` is `Status code`."""
+    if name in _IN_MINUTES and isinstance(value, int):
+        return _minutes(value)
+    if value == _NO_LIMIT:
+        return "No limit"
+    if isinstance(value, int | float):
+        return f"{value} %" if name == "percentage" else str(value)
+    text = str(value)
+    if text in _WORDS:
+        return _WORDS[text]
+    if "_" in text and text.isupper():
+        return _sentence(text.split("_"))
+    return text
+
+
+def _sentence(parts: list[str]) -> str:
+    """Words of a constant; abbreviations stay as they are."""
+    words = [part if part in _ACRONYMS else part.lower() for part in parts]
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
+
+
+def _minutes(value: int) -> str:
+    if value == 0:
+        return "Less than a minute (offset)"
+    if value >= _MINUTES_PER_HOUR and value % _MINUTES_PER_HOUR == 0:
+        return f"{value // _MINUTES_PER_HOUR} h"
+    return f"{value} min"
+
+
+def help_of(text: str) -> str:
+    """A description as a form says it: what the API calls null is an empty field here."""
+    return NULL_HELP.sub("Empty", text)

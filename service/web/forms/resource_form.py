@@ -1,0 +1,166 @@
+"""How the forms of a resource are declared: its operations, its model, and what comes first."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from service.web.forms.controls import Control
+from service.web.forms.field_schema import Field, Kind, Options, read_fields
+from service.web.visit import Visit
+
+Document = Mapping[str, Any]
+"""A resource as the API answers it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Fields that stand together under a heading."""
+
+    title: str
+    fields: tuple[str, ...]
+    """Paths; that of a group stands for all fields in it that no section names."""
+    hint: str = ""
+    """A sentence below the heading."""
+    is_folded: bool = False
+
+
+ADVANCED: Final = Section(title="Advanced", fields=(), is_folded=True)
+"""Holds what no other section names: no field is lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnSection:
+    """A section with what a template draws of it."""
+
+    title: str
+    hint: str
+    is_folded: bool
+    controls: tuple[Control, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a folded section is open: something in it is wrong."""
+        return any(one.has_problem for one in self.controls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """The fields of one kind of a resource, and the operations that take them."""
+
+    kind: str = ""
+    """What the address of a new one says. Empty: there is one kind."""
+    title: str
+    """What it is, as in `URL monitor`."""
+    sentence: str = ""
+    """When one chooses it."""
+    model: type[BaseModel]
+    """The body of both operations."""
+    create: str
+    """As in `POST /v1/checks/url`."""
+    replace: str
+    """As in `PUT /v1/checks/url/{id}`."""
+    sections: tuple[Section, ...]
+    fixed: Document = field(default_factory=dict)
+    """Values that the kind decides, and no form shows."""
+    left_out: frozenset[str] = frozenset()
+    """Fields that the kind refuses."""
+
+    @cached_property
+    def root(self) -> Field:
+        """All fields of the body."""
+        whole = read_fields(self.model)
+        hidden = self.left_out | self.fixed.keys()
+        fields = tuple(one for one in whole.fields if one.name not in hidden)
+        return Field(name="", kind=Kind.GROUP, fields=fields, is_required=True)
+
+
+async def _no_options(_visit: Visit, _form: Form) -> Options:
+    return {}
+
+
+async def _begin_empty(_visit: Visit, _form: Form) -> Document:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """What people add, change and delete by forms."""
+
+    path: str
+    """What its addresses begin with, as in `/checks`."""
+    home: str = ""
+    """Where its list is. Empty: at `path`."""
+    noun: str
+    """As in `check`."""
+    place: str
+    """What its list is called, as in `Checks`."""
+    read: str
+    """As in `GET /v1/checks/{id}`."""
+    delete: str
+    """As in `DELETE /v1/checks/{id}`."""
+    forms: tuple[Form, ...]
+    kind_of: Callable[[Document], str] = lambda _document: ""
+    """Which form changes a stored one."""
+    key: str = "id"
+    """The field that addresses name it by."""
+    title_of: Callable[[Document], str] = lambda document: str(document["name"])
+    options: Callable[[Visit, Form], Awaitable[Options]] = _no_options
+    """What may be chosen in fields that name other resources."""
+    begin: Callable[[Visit, Form], Awaitable[Document]] = _begin_empty
+    """What a new one starts with."""
+    after: str = ""
+    """Where one lands after saving, as in `/checks/{id}`. Empty: at the list."""
+    loss: str = "This cannot be undone."
+    """What is lost with it."""
+    is_named_to_delete: bool = False
+    """Whether its name has to be typed before it is deleted."""
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    """Examples in empty fields, by path."""
+
+    @property
+    def list_path(self) -> str:
+        """Where its list is."""
+        return self.home or self.path
+
+    def form_of(self, kind: str) -> Form | None:
+        """The form of a kind. None: there is no such kind."""
+        return next((one for one in self.forms if one.kind == kind), None)
+
+
+def arrange(sections: Sequence[Section], controls: Sequence[Control]) -> tuple[DrawnSection, ...]:
+    """Put controls into their sections; those that no section names stand in the last one."""
+    left = {one.name: one for one in _flatten(controls)}
+    named = {path for section in sections for path in section.fields}
+    drawn = []
+    for section in (*sections, ADVANCED):
+        paths = section.fields or (tuple(left) if section is ADVANCED else ())
+        found = [one for path in paths for one in _take(left, path, named)]
+        if found:
+            drawn.append(
+                DrawnSection(
+                    title=section.title,
+                    hint=section.hint,
+                    is_folded=section.is_folded,
+                    controls=tuple(found),
+                )
+            )
+    return tuple(drawn)
+
+
+def _flatten(controls: Sequence[Control]) -> list[Control]:
+    """Fields of groups stand for themselves: `request.url` beside `name`."""
+    flat = []
+    for one in controls:
+        flat += _flatten(one.inside) if one.kind is Kind.GROUP else [one]
+    return flat
+
+
+def _take(left: dict[str, Control], path: str, named: set[str]) -> list[Control]:
+    """Take the control of a path, or those in its group that have no section of their own."""
+    if path in left:
+        return [left.pop(path)]
+    inside = [name for name in left if name.startswith(f"{path}.") and name not in named]
+    return [left.pop(name) for name in inside]

@@ -1,0 +1,216 @@
+"""The pages on which a resource is added, changed and deleted."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from service.http.errors import NotFoundError
+from service.web.api_calls import ApiAnswer
+from service.web.form_data import read_form
+from service.web.forms.api_problems import divide, summarize
+from service.web.forms.controls import build, place_problems
+from service.web.forms.field_schema import ABSENT, Field, offer
+from service.web.forms.form_state import Parser, Sent, State, collect, express
+from service.web.forms.resource_form import Document, Form, Resource, arrange
+from service.web.page_routing import Pages
+from service.web.visit import Visit
+
+_ONCE: Final = "#once"
+"""The field with a key that a creation is done once with, however often it is sent."""
+_SEEN: Final = "#seen"
+"""The field that tells which version the form was filled from."""
+_TYPED: Final = "#name"
+"""The field in which the name is typed of what is deleted."""
+_UNPROCESSABLE: Final = 422
+_NOT_FOUND: Final = 404
+_CHANGED: Final = (
+    "Somebody else changed this after you had opened the form. Nothing was saved. Save again to"
+    " replace it with what stands here."
+)
+_WRONG_NAME: Final = "This is not its name. Nothing was deleted."
+
+
+def resource_routes(pages: Pages, resource: Resource) -> tuple[BaseRoute, ...]:
+    """`/X/new`, `/X/{id}/edit` and `/X/{id}/delete`, each with what their forms are sent to."""
+    forms = _ResourcePages(resource)
+    new, one = f"{resource.path}/new", f"{resource.path}/{{id}}"
+    return (
+        pages.show(new, forms.show_new),
+        pages.change(new, forms.create),
+        pages.show(f"{one}/edit", forms.show_edit),
+        pages.change(f"{one}/edit", forms.replace),
+        pages.show(f"{one}/delete", forms.show_delete),
+        pages.change(f"{one}/delete", forms.delete),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a form comes back."""
+
+    problems: Mapping[str, str]
+    """By the path of the field; empty: of the form as a whole."""
+
+
+class _ResourcePages:
+    def __init__(self, resource: Resource) -> None:
+        self._resource = resource
+
+    # Adding.
+
+    async def show_new(self, visit: Visit) -> Response:
+        """An empty form, or the kinds to choose from."""
+        form = self._resource.form_of(visit.request.query_params.get("kind", ""))
+        if form is None:
+            return visit.page("form_kinds.html", resource=self._resource)
+        begun = await self._resource.begin(visit, form)
+        root = offer(form.root, await self._resource.options(visit, form))
+        return self._page(visit, form, root, express(root, begun))
+
+    async def create(self, visit: Visit) -> Response:
+        """Send a new one to the API."""
+        data = await read_form(visit.request)
+        form = self._resource.form_of(visit.request.query_params.get("kind", ""))
+        if form is None:
+            raise NotFoundError(f"There is no such kind of {self._resource.noun}.")
+        root = offer(form.root, await self._resource.options(visit, form))
+        state = collect(root, Sent(data.pairs), "")
+        parser = Parser()
+        body = {**parser.parse(root, state, {}), **form.fixed}
+        if parser.unreadable:
+            return self._page(visit, form, root, state, refusal=_unreadable(parser))
+        answer = await visit.call(form.create, body, once=data.text(_ONCE))
+        if answer.is_error:
+            return self._page(visit, form, root, state, refusal=_refused(answer))
+        return visit.go(self._after(answer.body))
+
+    # Changing.
+
+    async def show_edit(self, visit: Visit) -> Response:
+        """The form of a stored one."""
+        stored = await self._find(visit)
+        form = self._form_of(stored)
+        root = offer(form.root, await self._resource.options(visit, form))
+        return self._page(visit, form, root, express(root, stored), stored=stored)
+
+    async def replace(self, visit: Visit) -> Response:
+        """Send a changed one to the API."""
+        data = await read_form(visit.request)
+        stored = await self._find(visit)
+        form = self._form_of(stored)
+        root = offer(form.root, await self._resource.options(visit, form))
+        state = collect(root, Sent(data.pairs), "")
+        parser = Parser()
+        known = {one.name for one in form.root.fields}
+        before = {name: value for name, value in stored.items() if name in known}
+        body = {**parser.parse(root, state, before), **form.fixed}
+        refusal = None
+        if parser.unreadable:
+            refusal = _unreadable(parser)
+        elif data.text(_SEEN) != _version(stored):
+            refusal = _Refusal({"": _CHANGED})
+        else:
+            answer = await visit.call(self._at(form.replace, visit), body)
+            if answer.is_error:
+                refusal = _refused(answer)
+            else:
+                return visit.go(self._after(answer.body))
+        return self._page(visit, form, root, state, stored=stored, refusal=refusal)
+
+    # Deleting.
+
+    async def show_delete(self, visit: Visit) -> Response:
+        """Ask whether it shall really be deleted."""
+        return self._delete_page(visit, await self._find(visit))
+
+    async def delete(self, visit: Visit) -> Response:
+        """Delete it, if it is the one that is meant."""
+        data = await read_form(visit.request)
+        stored = await self._find(visit)
+        name = self._resource.title_of(stored)
+        if self._resource.is_named_to_delete and data.text(_TYPED) != name.strip():
+            return self._delete_page(visit, stored, problem=_WRONG_NAME)
+        answer = await visit.call(self._at(self._resource.delete, visit))
+        if answer.is_error and answer.status != _NOT_FOUND:
+            return self._delete_page(visit, stored, problem=answer.message)
+        return visit.go(self._resource.list_path)
+
+    async def _find(self, visit: Visit) -> Document:
+        """A stored one, as keys see it that only read: secrets stay in the service."""
+        answer = await visit.look(self._at(self._resource.read, visit))
+        if answer.is_error:
+            raise NotFoundError(answer.message)
+        found: Document = answer.body
+        return found
+
+    def _form_of(self, stored: Document) -> Form:
+        form = self._resource.form_of(self._resource.kind_of(stored))
+        if form is None:
+            raise NotFoundError(f"There is no form for this {self._resource.noun}.")
+        return form
+
+    def _at(self, operation: str, visit: Visit) -> str:
+        return operation.replace("{id}", quote(visit.request.path_params["id"], safe=""))
+
+    def _after(self, saved: Document) -> str:
+        key = quote(str(saved[self._resource.key]), safe="")
+        return (self._resource.after or self._resource.list_path).replace("{id}", key)
+
+    def _page(  # noqa: PLR0913 - what a form consists of
+        self,
+        visit: Visit,
+        form: Form,
+        root: Field,
+        state: State,
+        *,
+        stored: Document | None = None,
+        refusal: _Refusal | None = None,
+    ) -> Response:
+        whole = express(root, ABSENT) if state is ABSENT else state
+        problems = dict(refusal.problems) if refusal else {}
+        top = [problems.pop("")] if "" in problems else []
+        controls, loose = place_problems(build(root, whole).inside, problems)
+        return visit.page(
+            "form.html",
+            status=_UNPROCESSABLE if refusal else 200,
+            resource=self._resource,
+            form=form,
+            name=self._resource.title_of(stored) if stored else "",
+            back=self._after(stored) if stored else self._resource.list_path,
+            sections=arrange(form.sections, controls),
+            problem=summarize(problems, [*top, *loose]) if refusal else "",
+            once=secrets.token_urlsafe(16),
+            seen=_version(stored) if stored else "",
+            is_new=stored is None,
+        )
+
+    def _delete_page(self, visit: Visit, stored: Document, *, problem: str = "") -> Response:
+        return visit.page(
+            "form_delete.html",
+            status=_UNPROCESSABLE if problem else 200,
+            resource=self._resource,
+            name=self._resource.title_of(stored),
+            back=self._after(stored),
+            problem=problem,
+        )
+
+
+def _refused(answer: ApiAnswer) -> _Refusal:
+    return _Refusal(divide(answer))
+
+
+def _unreadable(parser: Parser) -> _Refusal:
+    return _Refusal({one.path: f"This {one.sentence}" for one in parser.unreadable})
+
+
+def _version(stored: Document) -> str:
+    """Tells two versions of a stored one apart."""
+    content: Any = msgspec.json.encode(stored, order="deterministic")
+    return hashlib.sha256(content).hexdigest()[:16]

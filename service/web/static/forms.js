@@ -1,0 +1,62 @@
+// Forms: rows that are added and taken out, and nothing lost by leaving.
+const forms = document.querySelectorAll("[data-form]");
+
+// With a script, rows come when they are asked for; without one, two empty ones stand ready.
+for (const rows of document.querySelectorAll("[data-rows]")) {
+  for (const blank of rows.querySelectorAll("[data-blank]")) blank.remove();
+  rows.dataset.next = rows.querySelectorAll(":scope > .entries > .entry").length;
+}
+for (const button of document.querySelectorAll("[data-add-row], [data-remove-row]")) button.hidden = false;
+
+document.addEventListener("click", (event) => {
+  const add = event.target.closest("[data-add-row]");
+  if (add) addRow(add.closest("[data-rows]"));
+  const remove = event.target.closest("[data-remove-row]");
+  if (remove) removeRow(remove.closest(".entry"));
+});
+
+function addRow(rows) {
+  const number = rows.dataset.next++;
+  const row = rows.querySelector(":scope > template").content.cloneNode(true);
+  for (const one of row.querySelectorAll("[name], [id], [for], [aria-describedby]")) {
+    for (const key of ["name", "id", "for", "aria-describedby"]) {
+      const value = one.getAttribute(key);
+      if (value) one.setAttribute(key, value.replace("[__row__]", `[${number}]`));
+    }
+  }
+  for (const button of row.querySelectorAll("[data-remove-row]")) button.hidden = false;
+  rows.querySelector(":scope > .entries").append(row);
+  const added = rows.querySelector(":scope > .entries > .entry:last-child");
+  added.dispatchEvent(new CustomEvent("picket:row", { bubbles: true }));
+  added.querySelector("input:not([type=hidden]), select, textarea").focus();
+  markChanged(added);
+}
+
+function removeRow(entry) {
+  const rows = entry.closest("[data-rows]");
+  markChanged(entry);
+  entry.remove();
+  rows.querySelector("[data-add-row]").focus();
+  document.getElementById("announcer").textContent = "Removed.";
+}
+
+// What stands for a stored secret is replaced as a whole.
+document.addEventListener("focusin", (event) => {
+  if (event.target.matches("input") && event.target.value === "*********") event.target.select();
+});
+
+// A form is sent once, and is not left by accident.
+let isChanged = false;
+function markChanged(element) {
+  if (element.closest("[data-form]")) isChanged = true;
+}
+document.addEventListener("input", (event) => markChanged(event.target));
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("[data-form]");
+  if (!form) return;
+  if (form.dataset.isSent) event.preventDefault();
+  form.dataset.isSent = "yes";
+  isChanged = false;
+});
+window.addEventListener("pageshow", () => { for (const form of forms) delete form.dataset.isSent; });
+window.addEventListener("beforeunload", (event) => { if (isChanged) event.preventDefault(); });
