@@ -3,9 +3,10 @@
 from starlette.routing import BaseRoute, Route
 
 from service.http.dependencies import Backend
-from service.web import alerts_page, check_forms, gallery, live, locations_page, overview, sign_in_page
+from service.web import alerts_page, gallery, live, locations_page, overview, sign_in_page
 from service.web.check import check_page
 from service.web.page_routing import Pages
+from service.web.resources import check_forms
 from service.web.static_files import PREFIX, serve_asset
 from service.web.status_page import visitor_pages
 

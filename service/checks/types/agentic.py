@@ -59,6 +59,7 @@ class AgenticCheckWrite(MinuteCheckWrite):
 
 AGENTIC = TypeDefinition(
     write=AgenticCheckWrite,
+    purpose="Gives a model a goal in words. No agent runs these yet: runs are missed.",
     remark="No agent runs these yet: each of its runs is recorded as missed.",
     example={
         "name": "Basket",

@@ -129,6 +129,7 @@ class ApiCheckShown(CheckShown, ApiCheckWrite):
 
 API = TypeDefinition(
     write=ApiCheckWrite,
+    purpose="Sends a request of any kind and judges all of its response.",
     shown=ApiCheckShown,
     example={
         "name": "Orders",

@@ -1,5 +1,7 @@
 """Browser checks in the API."""
 
+from typing import Final
+
 from contract.checks import CheckType
 from service.analytics.measures import BROWSER_MEASURES, BY_PAGE, Analytics
 from service.checks.fields import Domain
@@ -16,8 +18,20 @@ class BrowserCheckWrite(ScriptCheckWrite):
     none."""
 
 
+_START: Final = """\
+import { test, expect } from '@playwright/test'
+
+test('front page', async ({ page }) => {
+  await page.goto('https://shop.example/')
+  await expect(page).toHaveTitle(/Shop/)
+})
+"""
+
+
 BROWSER = TypeDefinition(
     write=BrowserCheckWrite,
+    purpose="Runs a Playwright script in a browser, as a user would.",
+    start={"script": _START},
     example={
         "name": "Login",
         "script": (

@@ -1,7 +1,7 @@
 """What the API needs to know of a check type, and the models that follow from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -21,6 +21,10 @@ class TypeDefinition:
 
     write: type[CheckWrite]
     """The body of its two operations; called as in `DnsCheckWrite`."""
+    purpose: str
+    """What it does, for whoever chooses between types."""
+    start: Mapping[str, Any] = field(default_factory=dict)
+    """What a form for a new one starts with, besides defaults."""
     example: Mapping[str, Any]
     """A body for the OpenAPI document; a test sends it."""
     shown: type[CheckShown] | None = None

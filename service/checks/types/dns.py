@@ -78,6 +78,8 @@ class DnsCheckWrite(MinuteCheckWrite):
 
 DNS = TypeDefinition(
     write=DnsCheckWrite,
+    purpose="Asks a name server and judges its answer.",
+    start={"request": {"recordType": "A"}},
     example={"name": "Zone", "request": {"recordType": "A", "query": "shop.example"}, **PLACES},
     analytics=Analytics(path="dns", measures=(TOTAL,)),
 )

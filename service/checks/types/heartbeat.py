@@ -94,6 +94,8 @@ class HeartbeatCheckShown(CheckShown, HeartbeatCheckWrite):
 
 HEARTBEAT = TypeDefinition(
     write=HeartbeatCheckWrite,
+    purpose="Waits for your jobs to report that they ran.",
+    start={"heartbeat": {"period": 1, "periodUnit": "days", "grace": 1, "graceUnit": "hours"}},
     shown=HeartbeatCheckShown,
     refusals=(409,),
     example={

@@ -54,6 +54,7 @@ class IcmpCheckWrite(MinuteCheckWrite):
 
 ICMP = TypeDefinition(
     write=IcmpCheckWrite,
+    purpose="Pings a host and judges lost packets and latency.",
     example={"name": "Router", "request": {"hostname": "10.0.0.1", "pingCount": 10}, **PLACES},
     analytics=Analytics(path="icmp", measures=PINGS),
 )

@@ -1,5 +1,7 @@
 """Multi-step checks in the API."""
 
+from typing import Final
+
 from contract.checks import CheckType
 from service.analytics.measures import SCRIPT, Analytics
 from service.checks.schemas import ScriptCheckWrite
@@ -12,8 +14,20 @@ class MultiStepCheckWrite(ScriptCheckWrite):
     kind = CheckType.MULTI_STEP
 
 
+_START: Final = """\
+import { test, expect } from '@playwright/test'
+
+test('orders', async ({ request }) => {
+  const answer = await request.get('https://shop.example/api/orders')
+  expect(answer.status()).toBe(200)
+})
+"""
+
+
 MULTI_STEP = TypeDefinition(
     write=MultiStepCheckWrite,
+    purpose="Runs a script that makes several requests in a row.",
+    start={"script": _START},
     example={
         "name": "Order",
         "script": (

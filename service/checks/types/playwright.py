@@ -58,6 +58,7 @@ class PlaywrightCheckWrite(VariablesWrite, MinuteCheckWrite):
 
 PLAYWRIGHT = TypeDefinition(
     write=PlaywrightCheckWrite,
+    purpose="Runs the tests of a whole Playwright project.",
     operation="playwright_suite",
     example={"name": "Checkout", "codeBundlePath": "0" * 64, **PLACES},
     analytics=Analytics(path="playwright-checks", measures=SCRIPT),

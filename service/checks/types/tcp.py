@@ -63,6 +63,7 @@ class TcpCheckWrite(CheckWrite):
 
 TCP = TypeDefinition(
     write=TcpCheckWrite,
+    purpose="Connects to a port, and reads what the server says.",
     example={"name": "Mail", "request": {"hostname": "mail.example", "port": 25}, **PLACES},
     analytics=Analytics(path="tcp-checks", measures=SOCKET),
 )

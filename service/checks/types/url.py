@@ -58,6 +58,7 @@ class UrlCheckWrite(VariablesWrite, MinuteCheckWrite):
 
 URL = TypeDefinition(
     write=UrlCheckWrite,
+    purpose="Requests an address and judges its status and its time.",
     example={"name": "Front page", "request": {"url": "https://shop.example/"}, **PLACES},
     analytics=Analytics(
         path="url-monitors", measures=HTTP, groups=BY_STATUS_CODE, dimension=STATUS_CODE

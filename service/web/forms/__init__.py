@@ -1,6 +1,6 @@
 """Forms for every field of a resource, made from the model of its body.
 
-How to add the forms of a resource, in a module of its own part (as `service/web/group_pages.py`):
+How to add the forms of a resource, in a module of `service/web/resources`:
 1. Declare a `Form` per kind: its `model` (the body of the API's operation), its `create` and
    `replace` operations, and `sections` with paths of fields in the order of the page. What no
    section names stands under Advanced. `fixed` holds what the kind decides (`type`).

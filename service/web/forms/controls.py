@@ -40,7 +40,7 @@ class Control:
     help: str
     value: str = ""
     items: tuple[Item, ...] = ()
-    """Of CHOICE, CHOICES and SHAPES."""
+    """What CHOICE, CHOICES and SHAPES may be."""
     is_radio: bool = False
     is_required: bool = False
     is_secret: bool = False
@@ -52,7 +52,7 @@ class Control:
     rows: int = 0
     """How many lines a text of several lines shows."""
     inside: tuple["Control", ...] = ()
-    """Of GROUP, SHAPES, and a row."""
+    """What GROUP, SHAPES, and a row are made of."""
     lines: tuple["Control", ...] = ()
     """The rows of ROWS."""
     spare: tuple["Control", ...] = ()
@@ -81,11 +81,6 @@ class Control:
         """Whether all of a row stands side by side."""
         narrow = {Kind.TEXT, Kind.NUMBER, Kind.CHOICE, Kind.CHECKBOX}
         return all(one.kind in narrow for one in self.inside)
-
-    @property
-    def is_folded(self) -> bool:
-        """Whether a code field is so long that it has a fold of its own."""
-        return self.kind is Kind.JSON
 
 
 def build(field: Field, state: State, path: str = "") -> Control:

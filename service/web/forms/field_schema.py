@@ -81,9 +81,9 @@ class Field:
     is_text: bool = False
     """Whether the lines of a list are texts."""
     fields: tuple["Field", ...] = ()
-    """Of a GROUP, or of each row."""
+    """What a GROUP, or each row, is made of."""
     shapes: tuple["Shape", ...] = ()
-    """Of SHAPES."""
+    """What SHAPES may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,9 +59,9 @@ class Form:
     model: type[BaseModel]
     """The body of both operations."""
     create: str
-    """As in `POST /v1/checks/url`."""
+    """The operation, as in `POST /v1/checks/url`."""
     replace: str
-    """As in `PUT /v1/checks/url/{id}`."""
+    """The operation, as in `PUT /v1/checks/url/{id}`."""
     sections: tuple[Section, ...]
     fixed: Document = field(default_factory=dict)
     """Values that the kind decides, and no form shows."""
@@ -94,13 +94,13 @@ class Resource:
     home: str = ""
     """Where its list is. Empty: at `path`."""
     noun: str
-    """As in `check`."""
+    """What one of it is called, as in `check`."""
     place: str
     """What its list is called, as in `Checks`."""
     read: str
-    """As in `GET /v1/checks/{id}`."""
+    """The operation, as in `GET /v1/checks/{id}`."""
     delete: str
-    """As in `DELETE /v1/checks/{id}`."""
+    """The operation, as in `DELETE /v1/checks/{id}`."""
     forms: tuple[Form, ...]
     kind_of: Callable[[Document], str] = lambda _document: ""
     """Which form changes a stored one."""

@@ -1,7 +1,7 @@
 """`/checks/new` and `/checks/{id}/edit`: every field of a check of any type."""
 
 from collections.abc import Mapping
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from starlette.routing import BaseRoute
 
@@ -17,7 +17,7 @@ from contract.assertions import (
 from contract.checks import SPEC_TYPES, CheckType
 from service.checks.fields import Regions
 from service.checks.types.definition import TypeDefinition
-from service.checks.types.registry import DEFINITIONS
+from service.checks.types.registry import DEFINITIONS, TYPES
 from service.web.forms import choices
 from service.web.forms.field_labels import option_label
 from service.web.forms.field_schema import Option, Options, walk
@@ -93,45 +93,6 @@ _SECTIONS: Final = (
         is_folded=True,
     ),
 )
-_SENTENCES: Final[Mapping[CheckType, tuple[str, str]]] = {
-    CheckType.API: ("API check", "Sends a request of any kind and judges all of its response."),
-    CheckType.URL: ("URL monitor", "Requests an address and judges its status and its time."),
-    CheckType.TCP: ("TCP monitor", "Connects to a port, and reads what the server says."),
-    CheckType.DNS: ("DNS monitor", "Asks a name server and judges its answer."),
-    CheckType.ICMP: ("ICMP monitor", "Pings a host and judges lost packets and latency."),
-    CheckType.HEARTBEAT: ("Heartbeat monitor", "Waits for your jobs to report that they ran."),
-    CheckType.BROWSER: ("Browser check", "Runs a Playwright script in a browser, as a user would."),
-    CheckType.MULTI_STEP: ("Multi-step check", "Runs a script with several requests in a row."),
-    CheckType.PLAYWRIGHT: ("Playwright suite", "Runs all tests of a Playwright project of yours."),
-    CheckType.AGENTIC: (
-        "Agentic check",
-        "Gives a goal in words to a model. No agent runs these yet: runs are missed.",
-    ),
-}
-_BROWSER_SCRIPT: Final = """\
-import { test, expect } from '@playwright/test'
-
-test('front page', async ({ page }) => {
-  await page.goto('https://shop.example/')
-  await expect(page).toHaveTitle(/Shop/)
-})
-"""
-_REQUEST_SCRIPT: Final = """\
-import { test, expect } from '@playwright/test'
-
-test('order', async ({ request }) => {
-  const answer = await request.get('https://shop.example/api/orders')
-  expect(answer.status()).toBe(200)
-})
-"""
-_STARTS: Final[Mapping[CheckType, Document]] = {
-    CheckType.BROWSER: {"script": _BROWSER_SCRIPT},
-    CheckType.MULTI_STEP: {"script": _REQUEST_SCRIPT},
-    CheckType.HEARTBEAT: {
-        "heartbeat": {"period": 1, "periodUnit": "days", "grace": 1, "graceUnit": "hours"}
-    },
-    CheckType.DNS: {"request": {"recordType": "A"}},
-}
 _PARTS: Final = (
     (JSON_SOURCES, "JSONPath"),
     (TEXT_SOURCES, "Part, as a regular expression"),
@@ -148,12 +109,11 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
 
 def _form(definition: TypeDefinition) -> Form:
     kind = definition.kind
-    title, sentence = _SENTENCES[kind]
-    path = kind.path_segment
+    noun, path = SPEC_TYPES[kind].noun, kind.path_segment
     return Form(
         kind=kind.value,
-        title=title,
-        sentence=sentence,
+        title=noun[0].upper() + noun[1:],
+        sentence=definition.purpose,
         model=definition.write,
         create=f"POST /v1/checks/{path}",
         replace=f"PUT /v1/checks/{path}/{{id}}",
@@ -217,7 +177,7 @@ def describe_source(name: str, kind: CheckType) -> Mapping[str, str]:
 
 async def _begin(visit: Visit, form: Form) -> Document:
     """The location is preselected: without one no run would come."""
-    start: dict[str, Any] = dict(_STARTS.get(CheckType(form.kind), {}))
+    start = dict(TYPES[CheckType(form.kind)].start)
     if "privateLocations" not in form.left_out:
         locations = await choices.list_locations(visit)
         start["privateLocations"] = [one.value for one in locations[:1]]

@@ -1,0 +1,1 @@
+"""Lists and forms of the resources that people set up: one module for each."""
