@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from service.results import endings, measuring, store
+from service.results import endings, measuring, neighbours, store
 from service.results.model import (
     Cause,
     Ending,
@@ -69,6 +69,21 @@ def extremes(
 def find(connection: Connection, check_id: str, result_id: str) -> StoredResult | None:
     """One result with what its agent sent. None: the check has none with this id."""
     return store.find(connection, check_id, result_id)
+
+
+def list_attempts(connection: Connection, of: StoredResult) -> Sequence[tuple[int, str]]:
+    """The attempts of a result's run, its own among them: their numbers and ids, in order."""
+    return neighbours.list_attempts(connection, of)
+
+
+def find_pass_before(connection: Connection, of: StoredResult) -> str | None:
+    """The newest run that passed before a result, at its location. None: none is stored."""
+    return neighbours.find_pass_before(connection, of)
+
+
+def find_neighbours(connection: Connection, of: StoredResult) -> tuple[str | None, str | None]:
+    """The final results before and after one, at any location. None: there is none."""
+    return neighbours.find_neighbours(connection, of)
 
 
 def list_runs_due_together(

@@ -7,6 +7,7 @@ from service.web import alerts_page, gallery, live, locations_page, overview, si
 from service.web.check import check_page
 from service.web.page_routing import Pages
 from service.web.resources import check_forms
+from service.web.result import result_page
 from service.web.static_files import PREFIX, serve_asset
 from service.web.status_page import visitor_pages
 
@@ -18,6 +19,7 @@ _PARTS = (
     check_page.routes,
     locations_page.routes,
     alerts_page.routes,
+    result_page.routes,
     gallery.routes,
     visitor_pages.routes,
 )

@@ -286,10 +286,7 @@ async function renew() {
   document.dispatchEvent(new Event("htmx:after:swap"));
   if (section) await load();
 }
-document.getElementById("renewal").addEventListener("picket:change", async ({ target }) => {
-  await renew().catch(() => {}); // the service is away: the next change is told again
-  target.dispatchEvent(new CustomEvent("htmx:finally:request"));
-});
+document.addEventListener("picket:changed", renew);
 
 // A run on demand has ended: what it changed is shown at once.
 let seen = document.querySelector("#progress[data-over]");

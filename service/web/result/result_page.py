@@ -1,0 +1,267 @@
+"""`/checks/{id}/results/{id}`: what one run saw, and why it ended as it did."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from contract.assertions import WITHOUT_TARGET, AssertionResult, Comparison
+from contract.checks import CheckType
+from contract.evidence import (
+    BrowserEvidence,
+    HttpEvidence,
+    PageSeen,
+    ScriptEvidence,
+    TlsFacts,
+)
+from contract.result import Evidence, Outcome, Timings
+from service.agents import actions as agents
+from service.checks import actions as checks
+from service.checks.model import CheckRow
+from service.heartbeats import actions as heartbeats
+from service.heartbeats.model import Event
+from service.http.errors import NotFoundError
+from service.locations import actions as locations
+from service.results import actions as results
+from service.results.model import Cause, RunStatus, StoredResult
+from service.results.views import explain, score
+from service.web.page_routing import Pages
+from service.web.result.comparison import compare, compare_bodies
+from service.web.result.message_bodies import mark, read_body
+from service.web.result.run_files import File, list_files, serve_file
+from service.web.result.timeline import draw_calls, draw_hops, draw_phases, draw_steps
+from service.web.states import State, state_of_run
+from service.web.visit import Visit
+from service.web.words import format_duration
+
+PATH: Final = "/checks/{check_id}/results/{result_id}"
+_PINGS: Final = 20
+_WORDS: Final[Mapping[RunStatus, str]] = {
+    RunStatus.PASSED: "Passed",
+    RunStatus.DEGRADED: "Degraded",
+    RunStatus.FAILED: "Failed",
+    RunStatus.TIMED_OUT: "Timed out",
+    RunStatus.MISSED: "Missed",
+    RunStatus.ERROR: "Not checked",
+}
+COMPARISONS: Final[Mapping[Comparison, str]] = {
+    Comparison.EQUALS: "equals",
+    Comparison.NOT_EQUALS: "does not equal",
+    Comparison.HAS_KEY: "has the key",
+    Comparison.NOT_HAS_KEY: "lacks the key",
+    Comparison.HAS_VALUE: "has the value",
+    Comparison.NOT_HAS_VALUE: "lacks the value",
+    Comparison.IS_EMPTY: "is empty",
+    Comparison.NOT_EMPTY: "is not empty",
+    Comparison.GREATER_THAN: "is greater than",
+    Comparison.LESS_THAN: "is less than",
+    Comparison.CONTAINS: "contains",
+    Comparison.NOT_CONTAINS: "does not contain",
+    Comparison.IS_NULL: "is null",
+    Comparison.NOT_NULL: "is not null",
+}
+_AT_LOCATIONS: Final = frozenset(
+    {Cause.NO_AGENT, Cause.QUEUE_EXPIRED, Cause.AGENT_LOST, Cause.OVERLOADED, Cause.AGENT_ERROR}
+)
+"""Causes of which the location's page shows more."""
+_SCORES: Final = {
+    "GOOD": State.PASSING,
+    "NEEDS_IMPROVEMENT": State.DEGRADED,
+    "POOR": State.FAILING,
+}
+
+
+def routes(pages: Pages) -> tuple[BaseRoute, ...]:
+    """The page, and the files of a run."""
+    return (
+        pages.show(PATH, _show),
+        pages.show(PATH + "/files/{name}", serve_file),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What the page is about, read in one go."""
+
+    check: CheckRow
+    stored: StoredResult
+    attempts: Sequence[tuple[int, str]]
+    before: str | None
+    """None: it is the first one."""
+    after: str | None
+    """None: it is the newest one."""
+    last_good: StoredResult | None
+    """None: no run that passed before is stored."""
+    other: StoredResult | None
+    """None: nothing is compared."""
+    location_id: str | None
+    """None: the location is gone."""
+    agent_version: str | None
+    """None: the agent is not known any more."""
+    files: Sequence[File]
+    good_files: Sequence[File]
+    pings: Sequence[Event]
+    now_ms: int
+
+
+async def _show(visit: Visit) -> Response:
+    params = visit.request.path_params
+    other_id = visit.request.query_params.get("with") or None
+
+    def read(connection: Connection) -> _Seen:
+        return _read(connection, visit, params["check_id"], params["result_id"], other_id)
+
+    seen = await visit.read(read)
+    stored, kind = seen.stored, CheckType(seen.check.type)
+    outcome = stored.detail.outcome if stored.detail else None
+    evidence = outcome.evidence if outcome else None
+    here = f"/checks/{seen.check.id}"
+    return visit.page(
+        "result.html",
+        seen=seen,
+        check=seen.check,
+        result=stored,
+        here=here,
+        this=f"{here}/results/{stored.id}",
+        now_ms=seen.now_ms,
+        state=state_of_run(stored.status),
+        word=_WORDS[stored.status],
+        sentence=_sentence(stored, kind),
+        states={id_: state_of_run(RunStatus(id_)) for id_ in RunStatus},
+        at_location=stored.cause in _AT_LOCATIONS,
+        outcome=outcome,
+        evidence=evidence,
+        kind=_template(evidence),
+        phases=draw_phases(outcome.timings) if outcome else (),
+        timings=outcome.timings if outcome else Timings(),
+        assertions=_sort(outcome),
+        tls=_tls(evidence),
+        differences=compare(stored, seen.other) if seen.other else None,
+        body_lines=compare_bodies(stored, seen.other) if seen.other else (),
+        shots=[one for one in seen.files if one.kind == "screenshot"],
+        good_shots=[one for one in seen.good_files if one.kind == "screenshot"],
+        videos=[one for one in seen.files if one.kind == "video"],
+        traces=[one for one in seen.files if one.kind == "trace"],
+        **_drawings(stored, evidence),
+        describe=_describe,
+        read_body=read_body,
+        mark_text=mark,
+        vitals=_vitals,
+    )
+
+
+def _read(
+    connection: Connection, visit: Visit, check_id: str, result_id: str, other_id: str | None
+) -> _Seen:
+    check = checks.find(connection, visit.account_id, check_id)
+    stored = _find(connection, check_id, result_id)
+    good_id = results.find_pass_before(connection, stored)
+    last_good = _find(connection, check_id, good_id) if good_id else None
+    before, after = results.find_neighbours(connection, stored)
+    location_id = locations.list_ids_by_slug(connection, visit.account_id).get(stored.location)
+    pings: Sequence[Event] = ()
+    if check.type == CheckType.HEARTBEAT:
+        until_ms = stored.stopped_ms + 1
+        pings = heartbeats.list_events(connection, check_id, window=(0, until_ms), limit=_PINGS)
+    return _Seen(
+        check=check,
+        stored=stored,
+        attempts=results.list_attempts(connection, stored),
+        before=before,
+        after=after,
+        last_good=last_good,
+        other=_find(connection, check_id, other_id) if other_id else None,
+        location_id=location_id,
+        agent_version=_version(connection, stored, location_id),
+        files=list_files(connection, visit, stored),
+        good_files=list_files(connection, visit, last_good) if last_good else (),
+        pings=pings,
+        now_ms=visit.now_ms(connection),
+    )
+
+
+def _find(connection: Connection, check_id: str, result_id: str) -> StoredResult:
+    found = results.find(connection, check_id, result_id)
+    if found is None:
+        raise NotFoundError(
+            f"There is no result {result_id} of this check. Results are removed once they are"
+            " older than the service keeps them."
+        )
+    return found
+
+
+def _version(connection: Connection, stored: StoredResult, location_id: str | None) -> str | None:
+    if stored.detail is None or location_id is None:
+        return None
+    known = agents.seen_at(connection, [location_id])
+    return next((one.version for one in known if one.id == stored.detail.agent_id), None)
+
+
+def _sentence(stored: StoredResult, kind: CheckType) -> str:
+    because = explain(stored, kind)
+    if because:
+        return because
+    took = format_duration(stored.response_time_ms)
+    if stored.status is RunStatus.PASSED:
+        return "Passed" if stored.response_time_ms is None else f"Passed in {took}"
+    if stored.detail is None:
+        return "What the agent sent about this run cannot be read."
+    return _WORDS[stored.status]
+
+
+def _template(evidence: Evidence | None) -> str:
+    if isinstance(evidence, ScriptEvidence):
+        return "script"
+    return "" if evidence is None else str(evidence.__struct_config__.tag)
+
+
+def _tls(evidence: Evidence | None) -> TlsFacts | None:
+    found = getattr(evidence, "tls", None)
+    return found if isinstance(found, TlsFacts) else None
+
+
+def _drawings(stored: StoredResult, evidence: Evidence | None) -> dict[str, Any]:
+    end_ms = float(stored.stopped_ms - stored.started_ms)
+    script = evidence if isinstance(evidence, ScriptEvidence) else None
+    if script:
+        ends = [step.started_after_ms + (step.took_ms or 0) for step in script.steps]
+        end_ms = max([end_ms, *ends])
+    return {
+        "end_ms": end_ms,
+        "hops": draw_hops(evidence.hops) if isinstance(evidence, HttpEvidence) else (),
+        "steps": draw_steps(script.steps, end_ms=end_ms) if script else (),
+        "calls": draw_calls(script.requests, end_ms=end_ms) if script else (),
+        "has_pages": isinstance(evidence, BrowserEvidence),
+    }
+
+
+def _sort(outcome: Outcome | None) -> list[AssertionResult]:
+    """Those that fail first, each group in its order."""
+    found = outcome.assertions if outcome else ()
+    return sorted(found, key=lambda one: (one.error is None, one.order))
+
+
+def _describe(one: AssertionResult) -> tuple[str, str]:
+    """What an assertion expects: the comparison in words, and the value."""
+    return COMPARISONS[one.comparison], "" if one.comparison in WITHOUT_TARGET else one.target
+
+
+def _vitals(page: PageSeen) -> Iterator[tuple[str, str, str, State]]:
+    """Each measure of a page: its name, what it means, its value and what that is worth."""
+    metrics = page.metrics
+    measured = (
+        ("TTFB", "time to first byte", metrics.ttfb_ms),
+        ("FCP", "first contentful paint", metrics.fcp_ms),
+        ("LCP", "largest contentful paint", metrics.lcp_ms),
+        ("CLS", "cumulative layout shift", metrics.cls),
+        ("TBT", "total blocking time", metrics.tbt_ms),
+    )
+    for name, meaning, value in measured:
+        if value is None:
+            yield name, meaning, format_duration(None), State.UNKNOWN
+        else:
+            said = f"{value:.2f}" if name == "CLS" else format_duration(value)
+            yield name, meaning, said, _SCORES[score(name, value)]
