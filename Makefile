@@ -10,7 +10,7 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test test-quick test-machines test-api check format lint types imports golden demo-alerts secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-pages bench-start images soak clean
+.PHONY: help run test test-quick test-machines test-api check format lint types imports golden demo-alerts screenshots secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-pages bench-start images soak clean
 
 help: ## Print these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ types: .venv/.ready ## Check types
 
 imports: .venv/.ready ## Check the direction of imports
 	@$(BIN)/lint-imports
+
+screenshots: .venv/.ready-for-tests ## Take pictures of the main pages into docs/pages
+	@$(BIN)/python -m tests.system.page_screenshots
 
 demo-alerts: .venv/.ready ## Close the demo shop and open it again: mail, signed webhook and status page, with their times
 	@$(BIN)/python -m tests.system.alert_chain

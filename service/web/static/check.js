@@ -286,7 +286,10 @@ async function renew() {
   document.dispatchEvent(new Event("htmx:after:swap"));
   if (section) await load();
 }
-document.addEventListener("picket:changed", renew);
+document.getElementById("renewal").addEventListener("picket:change", async ({ target }) => {
+  await renew().catch(() => {}); // the service is away: the next change is told again
+  target.dispatchEvent(new CustomEvent("htmx:finally:request"));
+});
 
 // A run on demand has ended: what it changed is shown at once.
 let seen = document.querySelector("#progress[data-over]");
