@@ -64,7 +64,8 @@ class History:
     text: str
     """What the bars show, in words."""
     summary: str
-    """How many incidents there were, and how long they lasted: `2 incidents, 1 h 20 min`."""
+    """How many incidents there were, and how long they lasted: `2 incidents, 1 h 20 min`.
+    Empty: there were none."""
 
 
 def list_affected(incidents: Iterable[Incident], *, now_ms: int) -> list[Affected]:
@@ -132,7 +133,7 @@ def _describe(bars: Sequence[DayBar]) -> str:
 
 def _summarize(spans: Sequence[tuple[int, int]]) -> str:
     if not spans:
-        return "no incidents"
+        return ""
     return f"{format_plural(len(spans), 'incident')}, {_format_lasting(merge_ms(spans))}"
 
 
