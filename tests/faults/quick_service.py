@@ -2,11 +2,12 @@
 
 Everything else is the service's own `main`. `QUICK_LEASE_S`, `QUICK_QUEUE_S`, `QUICK_GIVE_UP_S` and
 `QUICK_DELIVERIES` are its figures, and `QUICK_UNAVAILABLE_S`, when it is set, how long a location
-may be without an agent. On SIGUSR1 it tells how many tasks it has. When the file that `KILL_FILE`
-names holds the name of a step, the process kills itself with SIGKILL at that step, once: `claim`,
-`results`, `release`, `tick` and `reap`, each `.begun` (changed, not committed) or `.committed` (on
-disk, nobody told). The file `pauses` beside it says when no tick came for long, because the service
-was dead or stood still.
+may be without an agent; `QUICK_BACKOFF_S`, the longest first wait after a try of an alert;
+`QUICK_MINUTE_S`, how long the minutes of alert settings are. On SIGUSR1 it tells how many tasks it
+has. When the file that `KILL_FILE` names holds the name of a step, the process kills itself with
+SIGKILL at that step, once: `claim`, `results`, `release`, `tick` and `reap`, each `.begun`
+(changed, not committed) or `.committed` (on disk, nobody told). The file `pauses` beside it says
+when no tick came for long, because the service was dead or stood still.
 """
 
 import os
@@ -27,6 +28,8 @@ with __main__.loading():  # as the service itself
     from contract.checks import Lane
     from service import app
     from service.agents import api, presence
+    from service.alert_channels import rules as channel_rules
+    from service.alerting import rules as alert_rules
     from service.db import sqlite, sqlite_group
     from service.jobs import long_poll, model, rules, settle
     from service.locations import health
@@ -63,6 +66,13 @@ def watch_locations(*, unavailable_s: float) -> None:
     _put(health, "RETURN_MS", 0)
     _put(presence, "_EVERY_S", _LOOK_S)
     _put(app, "_LOOK_S", _LOOK_S)
+
+
+def hurry_alerts(*, backoff_s: float, minute_s: float) -> None:
+    """Try notifications again sooner, and count shorter minutes."""
+    _put(channel_rules, "_FIRST_WAIT_MS", round(backoff_s * 1000))
+    _put(channel_rules, "_LONGEST_BACKOFF_MS", round(4 * backoff_s * 1000))
+    _put(alert_rules, "_MINUTE_MS", round(minute_s * 1000))
 
 
 def watch_ticks(folder: Path) -> None:
@@ -164,6 +174,8 @@ def main() -> int:
     )
     if given := os.environ.get("QUICK_UNAVAILABLE_S"):
         watch_locations(unavailable_s=float(given))
+    if given := os.environ.get("QUICK_BACKOFF_S"):
+        hurry_alerts(backoff_s=float(given), minute_s=float(os.environ["QUICK_MINUTE_S"]))
     order = Path(os.environ["KILL_FILE"])
     watch_ticks(order.parent)
     Executioner(order).watch()

@@ -12,16 +12,17 @@ from typing import Final
 from tests.faults.scene import set_scene
 from tests.servers.dns import dns_server
 from tests.servers.tcp import echoes, tcp_server
+from tests.soak.alerting.channels import QUICK, alerting_of
 from tests.soak.books import Outcome
 from tests.soak.secrecy import secrecy_of
 from tests.soak.soak import Soak
 
 _LEASE_S: Final = 3.0
-_QUICK: Final = {"QUICK_QUEUE_S": "60", "QUICK_DELIVERIES": "3"}
+_QUICK: Final = {"QUICK_QUEUE_S": "60", "QUICK_DELIVERIES": "3", **QUICK}
 
 
 def main() -> int:
-    """0: nothing was lost, doubled or leaked."""
+    """0: nothing was lost, doubled or leaked, and alerts are as they should be."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
@@ -41,7 +42,8 @@ async def soaked(folder: Path, *, seed: int, for_s: float) -> Outcome:
         dns = await stack.enter_async_context(dns_server({("shop.test.", "A"): ["10.0.0.1"]}))
         scene = await stack.enter_async_context(set_scene(folder, lease_s=_LEASE_S, **_QUICK))
         secrecy = await stack.enter_async_context(secrecy_of(scene, seed=seed))
-        soak = Soak(scene, secrecy, tcp_port=tcp_port, dns_port=dns.port, seed=seed)
+        alerting = await stack.enter_async_context(alerting_of(scene, seed=seed))
+        soak = Soak(scene, secrecy, alerting, tcp_port=tcp_port, dns_port=dns.port, seed=seed)
         return await soak.run(for_s=for_s)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from tests.faults.ledger import Ledger
 from tests.faults.processes import AgentChild
 from tests.faults.scene import Scene
+from tests.soak.alerting.comparison import Compared
 
 LONGEST_SILENCE_S: Final = 15.0
 _LOOKS: Final = 60
@@ -96,6 +97,9 @@ class Outcome:
     """Runs of heartbeats that failed, rightly so where the agent that is pinged was down."""
     wrong_heartbeats: int
     """Those of them whose ping had been answered in time."""
+    unsteady_failures: int
+    """Runs that found fault with pages that fail at times."""
+    alerting: Compared
     silence_p99_s: float
     """Seconds without a result after the end of a fault, at the 99th percentile."""
 
@@ -118,14 +122,15 @@ class Outcome:
     def failed(self) -> int:
         """Runs that found fault with a target that had none."""
         statuses = self.ledger.statuses
-        well = statuses.get("PASSED", 0) + statuses.get("MISSED", 0) + self.failed_heartbeats
-        return sum(statuses.values()) - well
+        well = statuses.get("PASSED", 0) + statuses.get("MISSED", 0)
+        return sum(statuses.values()) - well - self.failed_heartbeats - self.unsteady_failures
 
     @property
     def is_clean(self) -> bool:
         leaks = self.leaked_tasks + self.leaked_processes + self.leaked_fds + self.leaked_secrets
         gaps = self.holes + self.wrong_heartbeats + (self.silence_p99_s > LONGEST_SILENCE_S)
-        return not (self.duplicate or self.lost or self.failed or leaks or gaps)
+        faults = leaks + gaps + len(self.alerting.faults)
+        return not (self.duplicate or self.lost or self.failed or faults)
 
     def line(self) -> str:
         """The one line that counts."""
@@ -134,5 +139,6 @@ class Outcome:
             f"duplicate={self.duplicate} lost={self.lost} leaked_tasks={self.leaked_tasks} "
             f"leaked_processes={self.leaked_processes} leaked_fds={self.leaked_fds} "
             f"leaked_secrets={self.leaked_secrets} holes={self.holes} "
-            f"wrong_heartbeats={self.wrong_heartbeats} silence_p99_s={self.silence_p99_s:.1f}"
+            f"wrong_heartbeats={self.wrong_heartbeats} {self.alerting.line()} "
+            f"silence_p99_s={self.silence_p99_s:.1f}"
         )

@@ -14,6 +14,7 @@ import aiohttp
 
 from tests.faults.processes import AgentChild, Child
 from tests.faults.scene import API_KEY, Scene
+from tests.soak.alerting.channels import Alerting, count_faults, has_timers, has_waiting
 from tests.soak.books import (
     LONGEST_SILENCE_S,
     Outcome,
@@ -53,14 +54,21 @@ class Soak:
     """Made for one run on a scene that is set."""
 
     def __init__(
-        self, scene: Scene, secrecy: Secrecy, *, tcp_port: int, dns_port: int, seed: int
+        self,
+        scene: Scene,
+        secrecy: Secrecy,
+        alerting: Alerting,
+        *,
+        tcp_port: int,
+        dns_port: int,
+        seed: int,
     ) -> None:
         self._scene = scene
         self._secrecy = secrecy
+        self._alerting = alerting
         self._seed = seed
-        self._bodies = _bodies(
-            scene.target.url, secrecy.requests(), tcp_port=tcp_port, dns_port=dns_port
-        )
+        steady = _bodies(scene.target.url, secrecy.requests(), tcp_port=tcp_port, dns_port=dns_port)
+        self._bodies = [*steady, *(("api", body) for body in alerting.bodies())]
         self._marks = {"SOAK_PROCESS": secrets.token_hex(8)}
         self._agents: dict[str, AgentChild] = {}
         self._checks: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -98,6 +106,7 @@ class Soak:
         visits = [
             asyncio.create_task(self._ping(), name="pings"),
             asyncio.create_task(self._visit(), name="visitors"),
+            asyncio.create_task(self._alerting.site.fail_at_times(), name="unsteady pages"),
         ]
         until = monotonic() + for_s
         async with asyncio.TaskGroup() as group:
@@ -117,6 +126,7 @@ class Soak:
         scene.quick = {**scene.quick, **self._marks}
         await scene.start_service()
         await self._secrecy.begin(scene)
+        await self._alerting.begin(scene)
         for name in AGENTS:
             self._agents[name] = await scene.start_agent(name, **self._environ[name])
 
@@ -187,6 +197,7 @@ class Soak:
         scene = self._scene
         scene.target.release()
         scene.proxy.heal()
+        self._alerting.site.calm_down()
         for agent in self._agents.values():
             await agent.logged("agent.ready")
         before = self._pings
@@ -196,12 +207,15 @@ class Soak:
         await asyncio.gather(*visits)
         with suppress(AssertionError):
             await scene.until(self._pings_arrived, limit_s=_SETTLE_S)
+            # An alert that is due when checks are deactivated is made, or is not.
+            await scene.until(lambda: not has_timers(scene.database), limit_s=_SETTLE_S)
         self._paused_at_ms = time_ns() // 1_000_000
         for check, (kind, body) in self._checks.items():
             await scene.ask("PUT", f"/v1/checks/{kind}/{check}", {**body, "activated": False})
         with suppress(AssertionError):  # what is left is counted
             await scene.until(lambda: scene.ledger().is_settled, limit_s=_SETTLE_S)
             await scene.until(self._nothing_waits, limit_s=_SETTLE_S)
+            await scene.until(lambda: not has_waiting(scene.database), limit_s=_SETTLE_S)
 
     async def _nothing_waits(self) -> bool:
         waiting = [await agent.metric("results_spooled") for agent in self._agents.values()]
@@ -226,6 +240,10 @@ class Soak:
         await scene.strike_set()
         searched = await asyncio.to_thread(self._secrecy.search, scene)
         print(searched.line(), flush=True)  # noqa: T201 - what a person watches
+        bodies = {check: body for check, (_, body) in self._checks.items()}
+        alerting = self._alerting.compare(scene.database, bodies)
+        for fault in alerting.faults:
+            print(fault)  # noqa: T201 - what a person watches
         failed = failed_heartbeats(scene.database)
         return Outcome(
             ledger=ledger,
@@ -243,6 +261,8 @@ class Soak:
             ),
             failed_heartbeats=len(failed),
             wrong_heartbeats=count_wrong(failed, self._answered, period_ms=_PERIOD_S * 1000),
+            unsteady_failures=count_faults(scene.database),
+            alerting=alerting,
             silence_p99_s=p99(self._silences_s()),
         )
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.faults.ledger import Ledger
 from tests.faults.processes import AgentChild
+from tests.soak.alerting.comparison import Compared
 from tests.soak.books import Outcome, Size, at_rest, marked_processes
 
 CLEAN = Outcome(
@@ -43,6 +44,8 @@ CLEAN = Outcome(
     holes=0,
     failed_heartbeats=0,
     wrong_heartbeats=0,
+    unsteady_failures=0,
+    alerting=Compared(alerts=5),
     silence_p99_s=3.24,
 )
 
@@ -52,7 +55,8 @@ def test_a_clean_soak_says_so_in_one_line() -> None:
     assert CLEAN.line() == (
         "runs=10 final=8 missed=2 duplicate=0 lost=0 "
         "leaked_tasks=0 leaked_processes=0 leaked_fds=0 leaked_secrets=0 "
-        "holes=0 wrong_heartbeats=0 silence_p99_s=3.2"
+        "holes=0 wrong_heartbeats=0 "
+        "alerts=5 lost_alerts=0 extra_alerts=0 undelivered=0 out_of_order=0 silence_p99_s=3.2"
     )
 
 
@@ -91,6 +95,26 @@ def test_a_leak_spoils_a_soak(leak: str) -> None:
     outcome = replace(CLEAN, **{leak: 1})
     assert f"{leak}=1" in outcome.line()
     assert not outcome.is_clean
+
+
+@pytest.mark.parametrize(
+    ("shown", "amiss"),
+    [
+        ("lost_alerts=1", "lost"),
+        ("extra_alerts=1", "extra"),
+        ("undelivered=1", "undelivered"),
+        ("out_of_order=1", "out_of_order"),
+    ],
+)
+def test_alerts_that_are_amiss_spoil_a_soak(shown: str, amiss: str) -> None:
+    outcome = replace(CLEAN, alerting=Compared(alerts=5, **{amiss: ("this",)}))
+    assert shown in outcome.line()
+    assert not outcome.is_clean
+
+
+def test_faults_that_are_found_with_unsteady_pages_spoil_nothing() -> None:
+    ledger = replace(CLEAN.ledger, statuses={"PASSED": 7, "FAILED": 1, "MISSED": 2})
+    assert replace(CLEAN, ledger=ledger, unsteady_failures=1).is_clean
 
 
 def test_a_long_silence_spoils_a_soak() -> None:
