@@ -44,13 +44,15 @@ class Line:
     """None: what the phase adds to the mean run."""
     less: str = ""
     """A phase that the measure includes, and that is shown by itself. Empty: none."""
+    whole: str = RESPONSE_TIME
+    """What the phases add up to; its runs are those that count."""
 
     def value_of(self, tally: AnyTally) -> float | None:
         """The number of a bucket. None: there is none."""
         if self.aggregation is not None:
             value: float | None = tally.compute(self.measure, self.aggregation)
             return value
-        runs = tally.numbers.get(RESPONSE_TIME)
+        runs = tally.numbers.get(self.whole)
         total = tally.compute(self.measure, Aggregation.SUM)
         if runs is None or not runs.count or total is None:
             return None
@@ -74,8 +76,10 @@ class Chart:
     """Whether its phases stand on each other."""
 
 
-def _phase(label: str, color: int, measure: str, *, less: str = "") -> Line:
-    return Line(label=label, color=color, measure=measure, less=less)
+def _phase(
+    label: str, color: int, measure: str, *, less: str = "", whole: str = RESPONSE_TIME
+) -> Line:
+    return Line(label=label, color=color, measure=measure, less=less, whole=whole)
 
 
 def _line(label: str, color: int, measure: str, aggregation: Aggregation) -> Line:
@@ -101,21 +105,23 @@ _DURATION: Final = Chart(
     unit="ms",
     lines=(_P95, _line("Median", 1, RESPONSE_TIME, Aggregation.P50)),
 )
+_TOTAL: Final = "total"
+_TOTAL_P95: Final = _line("p95", 6, _TOTAL, Aggregation.P95)
 _SOCKET: Final = Chart(
     title="Time by phase",
     unit="ms",
     lines=(
-        _phase("DNS", 5, "dns"),
-        _phase("Connect", 2, "connection"),
-        _phase("Data", 1, "data"),
-        _P95,
+        _phase("DNS", 5, "dns", whole=_TOTAL),
+        _phase("Connect", 2, "connection", whole=_TOTAL),
+        _phase("Data", 1, "data", whole=_TOTAL),
+        _TOTAL_P95,
     ),
     is_stacked=True,
 )
 _ANSWER: Final = Chart(
     title="Time to the answer",
     unit="ms",
-    lines=(_P95, _line("Median", 1, RESPONSE_TIME, Aggregation.P50)),
+    lines=(_TOTAL_P95, _line("Median", 1, _TOTAL, Aggregation.P50)),
 )
 _VITALS: Final = Chart(
     title="Web vitals",
@@ -162,7 +168,7 @@ _BY_MEASURE: Final[Mapping[str, tuple[Chart, ...]]] = {
     "connection": (_SOCKET,),
     "latencyAvg": _PINGS,
     "LCP": (_DURATION, _VITALS, _SHIFT),
-    "total": (_ANSWER,),
+    _TOTAL: (_ANSWER,),
     RESPONSE_TIME: (_DURATION,),
 }
 """The charts of a type, by what it measures; the first that fits."""
@@ -242,7 +248,7 @@ def _round(value: float | None, digits: int) -> float | None:
 
 
 def _metrics_of(kind: CheckType, lines: Iterable[Line]) -> tuple[Metric, ...]:
-    wanted = {name for line in lines for name in (line.measure, line.less)} | {RESPONSE_TIME}
+    wanted = {name for line in lines for name in (line.measure, line.less, line.whole)}
     return tuple(one for one in analytics.list_metrics(kind) if one.measure.name in wanted)
 
 

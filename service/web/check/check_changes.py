@@ -1,21 +1,12 @@
-"""What the buttons of a check's page do: run it, pause it, mute it, delete it."""
+"""What the buttons of a check's page do: run it, pause it, mute it."""
 
-from collections.abc import Mapping
-from typing import Any, Final
-
-from sqlalchemy import Connection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from service.checks import actions as checks
-from service.checks.model import CheckRow
-from service.results import actions as results
 from service.web.api_calls import ApiAnswer
 from service.web.form_data import read_form
 from service.web.page_routing import Pages
 from service.web.visit import Visit
-
-_REFUSED: Final = 400
 
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
@@ -25,8 +16,6 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         pages.change("/checks/{id}/pause", _pause),
         pages.change("/checks/{id}/mute", _mute),
         pages.change("/checks/{id}/errors/{group}/hide", _hide_error_group),
-        pages.show("/checks/{id}/delete", _ask_to_delete),
-        pages.change("/checks/{id}/delete", _delete),
     )
 
 
@@ -68,34 +57,6 @@ async def _hide_error_group(visit: Visit) -> Response:
     if answer.is_error:
         return _refuse(visit, check_id, answer)
     return visit.go(f"/checks/{check_id}?tab=errors")
-
-
-async def _ask_to_delete(visit: Visit) -> Response:
-    return await _show_question(visit, problem="")
-
-
-async def _delete(visit: Visit) -> Response:
-    check_id = _check_id(visit)
-    typed = (await read_form(visit.request)).text("name")
-    check = await visit.read(lambda c: checks.find(c, visit.account_id, check_id))
-    if typed != check.name.strip():
-        problem = "This is not its name. Nothing was deleted."
-        return await _show_question(visit, problem=problem, status=_REFUSED)
-    answer = await visit.call(f"DELETE /v1/checks/{check_id}")
-    return _refuse(visit, check_id, answer) if answer.is_error else visit.go("/")
-
-
-async def _show_question(visit: Visit, *, problem: str, status: int = 200) -> Response:
-    def read(connection: Connection) -> Mapping[str, Any]:
-        check: CheckRow = checks.find(connection, visit.account_id, _check_id(visit))
-        return {"check": check, "number": _count_runs(connection, check, visit.now_ms(connection))}
-
-    values = await visit.read(read)
-    return visit.page("check_delete.html", status=status, **values, problem=problem)
-
-
-def _count_runs(connection: Connection, check: CheckRow, now_ms: int) -> int:
-    return sum(results.count_outcomes(connection, check.id, window=(0, now_ms + 1)).values())
 
 
 def _refuse(visit: Visit, check_id: str, answer: ApiAnswer) -> Response:

@@ -258,7 +258,7 @@ async function load() {
 }
 
 if (section) {
-  await load();
+  load(); // not awaited: changes may be told meanwhile
   document.addEventListener("picket:theme", () => drawn && draw());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn && draw());
   document.addEventListener("change", (event) => { if (drawn && event.target.closest('[data-choice="zone"]')) draw(); });

@@ -10,7 +10,7 @@ from contract.result import Result
 from contract.wire import decode, encode
 from service.jobs.claims import ClaimScope, assign_jobs
 from service.results.ingest import Arrived, take_results
-from tests.builders.stored_results import a_record, failed, passed, store
+from tests.builders.stored_results import a_record, failed
 from tests.builders.world import a_claimant
 from tests.servers.public_api import PublicApi
 from tests.service.web.check.test_check_page import a_check, words
@@ -113,18 +113,3 @@ async def test_a_paused_check_cannot_be_run_and_says_so(api: PublicApi, web: Web
     assert answer.status == 404
     assert "No matching checks were found." in words(answer.text)
     assert "Run now" not in (await web.get(f"/checks/{check['id']}")).text
-
-
-async def test_a_check_is_deleted_by_typing_its_name(api: PublicApi, web: WebUser) -> None:
-    check = await a_check(api, name="Front page")
-    await store(api, check, passed())
-    path = f"/checks/{check['id']}/delete"
-    assert "Deletes the check with 1 result" in words((await web.get(path)).text)
-
-    wrong = await web.post(path, {"name": "front page"})
-    assert wrong.status == 400
-    assert "Nothing was deleted" in words(wrong.text)
-    assert (await web.get(f"/checks/{check['id']}")).status == 200
-
-    assert (await web.post(path, {"name": "Front page"})).status == 303
-    assert (await web.get(f"/checks/{check['id']}")).status == 404

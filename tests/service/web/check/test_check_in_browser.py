@@ -113,7 +113,7 @@ async def test_run_now_tells_how_far_it_is_without_leaving_the_page(
 
 async def test_a_new_run_appears_on_an_open_page(page: Page, api: PublicApi) -> None:
     check = await a_past(api)
-    async with page.expect_response(lambda answer: "/live" in answer.url):
+    async with page.expect_response(lambda answer: "/live?" in answer.url):
         await page.goto(f"/checks/{check['id']}")
     run = a_record(
         check,

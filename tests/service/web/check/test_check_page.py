@@ -6,7 +6,9 @@ import re
 import time
 from typing import Any
 
-from contract.result import Outcome, Status, Timings
+import pytest
+
+from contract.result import IcmpEvidence, Outcome, Status, Timings
 from service.accounts.model import Role
 from service.heartbeats import actions as heartbeats
 from service.heartbeats.actions import ReceivedPing
@@ -244,6 +246,47 @@ async def test_phases_stand_on_each_other_up_to_the_mean_run(api: PublicApi, web
     assert drawn["step"] == 60
     assert [one[at] for one in lines[:5]] == [5, 10, 15, 110, 10]
     assert [one["label"] for one in chart["lines"]][:4] == ["DNS", "Connect", "TLS", "First byte"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "timings", "shown"),
+    [
+        ("tcp", Timings(dns=5, tcp=10, data=20, total=35), [5, 10, 20, 35]),
+        ("dns", Timings(total=35), [35, 35]),
+    ],
+)
+async def test_each_type_shows_what_it_measures(
+    api: PublicApi, web: WebUser, kind: str, timings: Timings, shown: list[float]
+) -> None:
+    check = await a_check(api, kind)
+    seen = Outcome(status=Status.PASSED, response_time_ms=35, timings=timings)
+    await store(api, check, seen, started_ms=now_ms() - 5 * MINUTE_MS)
+
+    (chart,) = (await series(web, check))["charts"]
+
+    assert [[one for one in line if one is not None] for line in chart["columns"][1:]] == [
+        [value] for value in shown
+    ]
+
+
+async def test_pings_show_latency_and_loss(api: PublicApi, web: WebUser) -> None:
+    check = await a_check(api, "icmp")
+    seen = IcmpEvidence(
+        hostname="10.0.0.1",
+        ip_family="IPv4",
+        packet_loss=10,
+        latency={"avg": 12, "min": 9, "max": 17, "stdDev": 2},
+    )
+    outcome = Outcome(status=Status.PASSED, response_time_ms=12, evidence=seen)
+    await store(api, check, outcome, started_ms=now_ms() - 5 * MINUTE_MS)
+
+    latency, loss = (await series(web, check))["charts"]
+    said = words((await web.get(f"/checks/{check['id']}")).text)
+
+    assert [max(filter(None, line)) for line in latency["columns"][1:]] == [12, 17]
+    assert [max(filter(None, line)) for line in loss["columns"][1:]] == [10]
+    assert "p50 12 ms" in said
+    assert "Packet loss 10 %" in said
 
 
 async def test_failing_times_are_told_from_holes(api: PublicApi, web: WebUser) -> None:
