@@ -122,6 +122,13 @@ def list_of_alerts(
     return [(one, channels[one.channel_id]) for one in found if one.channel_id in channels]
 
 
+def list_newest(
+    connection: Connection, account_id: str, channel_ids: Iterable[int]
+) -> Mapping[int, NotificationRow]:
+    """The newest notification of each channel that has one, by channel."""
+    return {one.channel_id: one for one in store.list_newest(connection, account_id, channel_ids)}
+
+
 def paused_outcome(reason: str) -> str:
     """What is said of a notification that a paused channel did not send."""
     return f"Not sent: the channel is paused, because: {reason} Replace it with PUT to resume it."

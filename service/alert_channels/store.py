@@ -326,6 +326,22 @@ def list_notifications(
     return tuple(map(_read_notification, connection.execute(query)))
 
 
+def list_newest(
+    connection: Connection, account_id: str, channel_ids: Iterable[int]
+) -> tuple[NotificationRow, ...]:
+    """The newest notification of each channel that has one."""
+    newest = (
+        select(func.max(alert_notification.c.serial))
+        .where(
+            alert_notification.c.account_id == account_id,
+            alert_notification.c.channel_id.in_(list(channel_ids)),
+        )
+        .group_by(alert_notification.c.channel_id)
+    )
+    query = _NOTIFICATIONS.where(alert_notification.c.serial.in_(newest))
+    return tuple(map(_read_notification, connection.execute(query)))
+
+
 def list_of_alerts(
     connection: Connection, check_id: str | None, alert_ids: Iterable[str]
 ) -> tuple[NotificationRow, ...]:

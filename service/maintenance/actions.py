@@ -1,12 +1,55 @@
 """What other features ask about maintenance; each is part of the caller's transaction."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection
 
 from service.maintenance import store
-from service.maintenance.model import Occurrence
-from service.maintenance.rules import occurrence_at, occurrences_between
+from service.maintenance.model import Occurrence, WindowFilter, WindowRow
+from service.maintenance.rules import next_occurrence, occurrence_at, occurrences_between
+
+_SHOWN: Final = 3
+"""How many times to come are told of a window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upcoming:
+    """A window with when it is open."""
+
+    window: WindowRow
+    now: Occurrence | None
+    """None: it is closed."""
+    next: tuple[Occurrence, ...]
+    """The following ones, in order."""
+
+
+def list_upcoming(
+    connection: Connection,
+    account_id: str,
+    *,
+    now_ms: int,
+    limit: int,
+    offset: int,
+) -> tuple[Upcoming, ...]:
+    """A page of windows, oldest first, each with the next times that it opens."""
+    anytime = WindowFilter(None, None)
+    rows = store.list_page(connection, account_id, anytime, limit=limit, offset=offset)
+    return tuple(
+        Upcoming(window=row, now=occurrence_at(row, now_ms), next=tuple(_following(row, now_ms)))
+        for row in rows
+    )
+
+
+def _following(row: WindowRow, now_ms: int) -> Iterator[Occurrence]:
+    after_ms = now_ms
+    for _ in range(_SHOWN):
+        found = next_occurrence(row, after_ms)
+        if found is None:
+            return
+        yield found
+        after_ms = found.begins_ms
 
 
 def is_in_maintenance(

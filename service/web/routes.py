@@ -6,7 +6,13 @@ from service.http.dependencies import Backend
 from service.web import alerts_page, gallery, live, locations_page, overview, sign_in_page
 from service.web.check import check_page
 from service.web.page_routing import Pages
-from service.web.resources import check_forms
+from service.web.resources import (
+    channel_pages,
+    check_forms,
+    group_pages,
+    variable_pages,
+    window_pages,
+)
 from service.web.result import result_page
 from service.web.static_files import PREFIX, serve_asset
 from service.web.status_page import visitor_pages
@@ -20,6 +26,10 @@ _PARTS = (
     locations_page.routes,
     alerts_page.routes,
     result_page.routes,
+    group_pages.routes,
+    variable_pages.routes,
+    channel_pages.routes,
+    window_pages.routes,
     gallery.routes,
     visitor_pages.routes,
 )

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from service.web.forms.field_labels import help_of, label_of, option_label, unit_of
 from service.web.forms.field_schema import Field, Kind, Option, join, key_of
-from service.web.forms.form_state import SHAPE, State, blank_row, express
+from service.web.forms.form_state import SHAPE, State, blank_row, express, is_moment
 
 _FEW: Final = 4
 """Options that are shown side by side, not in a menu."""
@@ -237,10 +237,16 @@ def _text(field: Field, state: str, blank: Control) -> Control:
     kind = field.kind
     if kind is Kind.TEXT and ("\n" in state or field.name in _CODE | _WIDE):
         kind = Kind.LONG
+    if kind is Kind.MOMENT and not is_moment(state):
+        kind = Kind.TEXT
+    if kind is Kind.LONG and "[" in blank.name and "\n" not in state and field.name not in _CODE:
+        kind = Kind.TEXT
     is_code = field.name in _CODE or kind is Kind.JSON
+    zone = "By the clock of its time zone." if field.is_local else "In UTC."
     return replace(
         blank,
         kind=kind,
+        help=f"{blank.help} {zone}".strip() if field.kind is Kind.MOMENT else blank.help,
         value=state,
         is_secret="password" in field.name.lower(),
         is_code=is_code,

@@ -78,6 +78,8 @@ class Field:
     """None: no limit is known."""
     is_whole: bool = False
     """Whether a number, or each one of a list, has no fraction."""
+    is_local: bool = False
+    """Whether a MOMENT is on the clock of another field's time zone, and not in UTC."""
     is_text: bool = False
     """Whether the lines of a list are texts."""
     fields: tuple["Field", ...] = ()

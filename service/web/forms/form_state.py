@@ -21,8 +21,10 @@ SHAPE: Final = "#shape"
 _INDEX: Final = re.compile(r"\[(\d{1,5})\]")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _LINE_ENDS: Final = re.compile(r"\r\n?")
-_UTC: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(?:\.0+)?Z", re.ASCII)
-_LOCAL: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+_UTC: Final = re.compile(
+    r"(?P<minute>\d{4}-\d\d-\d\dT\d\d:\d\d)(?P<second>:\d\d)?(?P<part>\.\d{1,3})?Z?", re.ASCII
+)
+_LOCAL: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?", re.ASCII)
 
 
 class Sent:
@@ -94,10 +96,24 @@ def _express_text(field: Field, value: Any) -> str:
         case Kind.NUMBER:
             return _express_number(value)
         case Kind.MOMENT:
-            found = _UTC.fullmatch(value or "") if isinstance(value, str | None) else None
-            return found[1] if found else key_of(value)
+            return _express_moment(key_of(value), is_local=field.is_local)
         case _:
             return _LINE_ENDS.sub("\n", key_of(value))
+
+
+def _express_moment(text: str, *, is_local: bool) -> str:
+    """A time as a browser writes it: as short as it can be, and without its zone."""
+    found = _UTC.fullmatch(text)
+    if found is None or (is_local and text.endswith("Z")):
+        return text
+    part = (found["part"] or "").rstrip("0").removesuffix(".")
+    second = "" if found["second"] in {None, ":00"} and not part else found["second"]
+    return f"{found['minute']}{second}{part}"
+
+
+def is_moment(text: str) -> bool:
+    """Whether a browser's own field for times can show a text."""
+    return not text or _LOCAL.fullmatch(text) is not None
 
 
 def _express_number(value: Any) -> str:
@@ -280,8 +296,7 @@ def _scalar(field: Field, state: str) -> Any:
         case Kind.NUMBER:
             return _read_number(field, state.strip()) if state.strip() else _nothing(field)
         case Kind.MOMENT:
-            text = state.strip()
-            return f"{text}Z" if _LOCAL.fullmatch(text) else text or _nothing(field)
+            return _read_moment(field, state.strip()) if state.strip() else _nothing(field)
         case _:
             return state or (None if field.is_nullable and field.default != "" else "")
 
@@ -300,6 +315,10 @@ def _read_line(field: Field, line: str) -> Any:
     except ValueError:
         return line
     return value if isinstance(value, str) else line
+
+
+def _read_moment(field: Field, text: str) -> str:
+    return f"{text}Z" if _LOCAL.fullmatch(text) and not field.is_local else text
 
 
 def _read_number(field: Field, text: str) -> Any:

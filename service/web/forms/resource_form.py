@@ -1,7 +1,7 @@
 """How the forms of a resource are declared: its operations, its model, and what comes first."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -67,6 +67,10 @@ class Form:
     """Values that the kind decides, and no form shows."""
     left_out: frozenset[str] = frozenset()
     """Fields that the kind refuses."""
+    has_local_times: bool = False
+    """Whether times are on the clock of a field `timeZone`; otherwise they are in UTC."""
+    is_offered: bool = True
+    """Whether new ones may be of this kind."""
 
     @cached_property
     def root(self) -> Field:
@@ -74,11 +78,17 @@ class Form:
         whole = read_fields(self.model)
         hidden = self.left_out | self.fixed.keys()
         fields = tuple(one for one in whole.fields if one.name not in hidden)
+        if self.has_local_times:
+            fields = tuple(replace(one, is_local=True) for one in fields)
         return Field(name="", kind=Kind.GROUP, fields=fields, is_required=True)
 
 
 async def _no_options(_visit: Visit, _form: Form) -> Options:
     return {}
+
+
+async def _only_kind(_visit: Visit, _stored: Document) -> str:
+    return ""
 
 
 async def _begin_empty(_visit: Visit, _form: Form) -> Document:
@@ -99,11 +109,13 @@ class Resource:
     """What its list is called, as in `Checks`."""
     read: str
     """The operation, as in `GET /v1/checks/{id}`."""
-    delete: str
-    """The operation, as in `DELETE /v1/checks/{id}`."""
+    delete: str = ""
+    """The operation, as in `DELETE /v1/snippets/{id}`. Empty: a page of its own does that."""
     forms: tuple[Form, ...]
-    kind_of: Callable[[Document], str] = lambda _document: ""
+    kind_of: Callable[[Visit, Document], Awaitable[str]] = _only_kind
     """Which form changes a stored one."""
+    show: Callable[[Document], Document] = lambda document: document
+    """A stored one as its form shows it."""
     key: str = "id"
     """The field that addresses name it by."""
     title_of: Callable[[Document], str] = lambda document: str(document["name"])
@@ -124,6 +136,11 @@ class Resource:
     def list_path(self) -> str:
         """Where its list is."""
         return self.home or self.path
+
+    @property
+    def offered(self) -> tuple[Form, ...]:
+        """The kinds that new ones may be of."""
+        return tuple(one for one in self.forms if one.is_offered)
 
     def form_of(self, kind: str) -> Form | None:
         """The form of a kind. None: there is no such kind."""

@@ -41,13 +41,19 @@ def resource_routes(pages: Pages, resource: Resource) -> tuple[BaseRoute, ...]:
     """`/X/new`, `/X/{id}/edit` and `/X/{id}/delete`, each with what their forms are sent to."""
     forms = _ResourcePages(resource)
     new, one = f"{resource.path}/new", f"{resource.path}/{{id}}"
-    return (
+    changing = (
         pages.show(new, forms.show_new),
         pages.change(new, forms.create),
         pages.show(f"{one}/edit", forms.show_edit),
         pages.change(f"{one}/edit", forms.replace),
-        pages.show(f"{one}/delete", forms.show_delete),
-        pages.change(f"{one}/delete", forms.delete),
+    )
+    if not resource.delete:
+        return changing
+    deleting = f"{one}/delete"
+    return (
+        *changing,
+        pages.show(deleting, forms.show_delete),
+        pages.change(deleting, forms.delete),
     )
 
 
@@ -96,7 +102,7 @@ class _ResourcePages:
     async def show_edit(self, visit: Visit) -> Response:
         """The form of a stored one."""
         stored = await self._find(visit)
-        form = self._form_of(stored)
+        form = await self._form_of(visit, stored)
         root = offer(form.root, await self._resource.options(visit, form))
         return self._page(visit, form, root, express(root, stored), stored=stored)
 
@@ -104,7 +110,7 @@ class _ResourcePages:
         """Send a changed one to the API."""
         data = await read_form(visit.request)
         stored = await self._find(visit)
-        form = self._form_of(stored)
+        form = await self._form_of(visit, stored)
         root = offer(form.root, await self._resource.options(visit, form))
         state = collect(root, Sent(data.pairs), "")
         parser = Parser()
@@ -147,11 +153,10 @@ class _ResourcePages:
         answer = await visit.look(self._at(self._resource.read, visit))
         if answer.is_error:
             raise NotFoundError(answer.message)
-        found: Document = answer.body
-        return found
+        return self._resource.show(answer.body)
 
-    def _form_of(self, stored: Document) -> Form:
-        form = self._resource.form_of(self._resource.kind_of(stored))
+    async def _form_of(self, visit: Visit, stored: Document) -> Form:
+        form = self._resource.form_of(await self._resource.kind_of(visit, stored))
         if form is None:
             raise NotFoundError(f"There is no form for this {self._resource.noun}.")
         return form

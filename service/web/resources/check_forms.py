@@ -1,6 +1,6 @@
 """`/checks/new` and `/checks/{id}/edit`: every field of a check of any type."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, get_args
 
 from starlette.routing import BaseRoute
@@ -8,7 +8,6 @@ from starlette.routing import BaseRoute
 from contract.assertion_rules import LATENCIES, comparisons_of
 from contract.assertions import (
     JSON_SOURCES,
-    NUMBER_SOURCES,
     TEXT_SOURCES,
     WITHOUT_TARGET,
     Comparison,
@@ -122,35 +121,48 @@ def _form(definition: TypeDefinition) -> Form:
     )
 
 
+async def _kind_of(_visit: Visit, stored: Document) -> str:
+    return str(stored["checkType"])
+
+
 async def _options(visit: Visit, form: Form) -> Options:
     locations = await choices.list_locations(visit)
     groups, snippets = await choices.list_groups(visit), await choices.list_snippets(visit)
     return {
-        # A region is one here if a location has its name.
-        "locations": [one for one in locations if one.value in get_args(Regions)],
+        "locations": list_regions(locations),
         "privateLocations": locations,
         "groupId": groups,
         "setupSnippetId": snippets,
         "tearDownSnippetId": snippets,
         "alertChannelSubscriptions[].alertChannelId": await choices.list_channels(visit),
         "triggerIncident.serviceId": await choices.list_services(visit),
-        **_assertion_options(form, CheckType(form.kind)),
+        **offer_assertions(form, _ASSERTIONS, kind=CheckType(form.kind)),
     }
 
 
-def _assertion_options(form: Form, kind: CheckType) -> Options:
-    """Sources with the comparisons that fit them, for the page's script."""
+def list_regions(locations: Sequence[Option]) -> tuple[Option, ...]:
+    """The regions that are served here: a region is one if a location has its name."""
+    return tuple(one for one in locations if one.value in get_args(Regions))
+
+
+def offer_assertions(form: Form, path: str, *, kind: CheckType | None) -> Options:
+    """Sources with the comparisons that fit them, for the page's script. No kind: any type's."""
     fields = dict(walk(form.root))
-    sources = fields.get(f"{_ASSERTIONS}[].source")
+    sources = fields.get(f"{path}[].source")
     if sources is None:
         return {}
-    comparisons = fields[f"{_ASSERTIONS}[].comparison"]
+    of_kind = SPEC_TYPES[kind].comparisons if kind else None
+    comparisons = fields[f"{path}[].comparison"]
     return {
-        f"{_ASSERTIONS}[].source": [
-            Option(one.value, option_label("source", one.value), describe_source(one.value, kind))
+        f"{path}[].source": [
+            Option(
+                one.value,
+                option_label("source", one.value),
+                _describe_source(Source(one.value), of_kind),
+            )
             for one in sources.options
         ],
-        f"{_ASSERTIONS}[].comparison": [
+        f"{path}[].comparison": [
             Option(
                 one.value,
                 option_label("comparison", one.value),
@@ -161,17 +173,13 @@ def _assertion_options(form: Form, kind: CheckType) -> Options:
     }
 
 
-def describe_source(name: str, kind: CheckType) -> Mapping[str, str]:
+def _describe_source(source: Source, of_kind: frozenset[Comparison] | None) -> Mapping[str, str]:
     """What an assertion on a source takes, as the API's rules have it."""
-    source = Source(name)
-    of_type = SPEC_TYPES[kind].comparisons or frozenset(Comparison)
-    takes = comparisons_of(source, of_part=False) & of_type
-    part = next((label for sources, label in _PARTS if source in sources), "")
+    takes = comparisons_of(source, of_part=False) & (of_kind or frozenset(Comparison))
     return {
         "takes": " ".join(sorted(takes)),
-        "part": part,
+        "part": next((label for sources, label in _PARTS if source in sources), ""),
         "regex": "yes" if source is Source.HEADERS else "",
-        "number": "yes" if source in NUMBER_SOURCES else "",
     }
 
 
@@ -190,15 +198,11 @@ CHECKS: Final = Resource(
     noun="check",
     place="Checks",
     read="GET /v1/checks/{id}",
-    delete="DELETE /v1/checks/{id}",
     forms=tuple(_form(one) for one in DEFINITIONS),
-    kind_of=lambda document: str(document["checkType"]),
+    kind_of=_kind_of,
     options=_options,
     begin=_begin,
     after="/checks/{id}",
-    loss="All of its results, with their screenshots, videos and traces, are deleted with it."
-    " This cannot be undone.",
-    is_named_to_delete=True,
     placeholders={
         "name": "Checkout",
         "request.url": "https://shop.example/",

@@ -4,8 +4,13 @@ from collections.abc import Container
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from service.checks.types.registry import DEFINITIONS
+from service.groups import actions as groups
+from service.groups.model import Form as Written
+from service.variables import actions as variables
+from service.variables.schemas import compare
 from service.web.forms.form_state import SHAPE
 from tests.builders.code_bundles import a_bundle, bundle_bytes, sha256_of
 from tests.servers.public_api import PublicApi
@@ -190,6 +195,149 @@ async def test_the_form_of_a_check_sent_as_shown_changes_nothing(
     after = await api.alice.get(f"/v1{check}")
     expected = {**made.body, "updated_at": after.body["updated_at"]}
     assert after.body == expected
+
+
+_FULL_GROUP = {
+    "name": "Shop",
+    "activated": False,
+    "muted": True,
+    "tags": ["a, b"],
+    "privateLocations": ["default"],
+    "concurrency": 7,
+    "apiCheckDefaults": {
+        "url": "https://user:very-secret-6@shop.example",
+        "headers": [_LOCKED],
+        "queryParameters": [{"key": "a", "value": "b"}],
+        "basicAuth": {"username": "u", "password": "very-secret-7"},
+        "assertions": _API_ASSERTIONS,
+    },
+    "browserCheckDefaults": '{"a": 1}',
+    "environmentVariables": _VARIABLES,
+    "localSetupScript": "\nconst a = 1\n",
+    "alertSettings": _FULL_ALERTS,
+    "runParallel": True,
+}
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "Plain"},
+        {**_FULL_GROUP, "retryStrategy": "FALLBACK"},
+        {**_FULL_GROUP, "retryStrategy": _FULL_RETRIES},
+    ],
+    ids=["plain", "fallback", "strategy"],
+)
+async def test_the_form_of_a_group_sent_as_shown_changes_nothing(
+    api: PublicApi, web: WebUser, version: str, body: dict[str, Any]
+) -> None:
+    made = await api.alice.post(f"/{version}/check-groups", body)
+    assert made.status == 201, made.body
+    number = made.body["id"]
+    before = await _written(api, number)
+
+    assert await send_as_shown(web, f"/groups/{number}/edit") == "/groups"
+
+    after = await api.alice.get(f"/v1/check-groups/{number}")
+    assert after.body == {**made.body, "updated_at": after.body["updated_at"]}
+    assert await _written(api, number) == before
+
+
+async def _written(api: PublicApi, number: int) -> Written:
+    """Which form of the API wrote a group."""
+    account_id = api.alice.secrets.account_id
+    row = await api.database.read(lambda c: groups.find(c, account_id, number))
+    return row.form
+
+
+_CHANNELS: list[dict[str, Any]] = [
+    {"type": "EMAIL", "config": {"address": "ops@shop.example"}, "autoSubscribe": True},
+    {"type": "SLACK", "config": {"url": "https://hooks.example/very-secret-8", "channel": "#ops"}},
+    {
+        "type": "WEBHOOK",
+        "config": {
+            "name": "Own",
+            "url": "https://hooks.example/very-secret-9",
+            "webhookType": "WEBHOOK_MSTEAMS",
+            "method": "PUT",
+            "template": '\n{"a": "{{ALERT_TITLE}}"}\n',
+            "headers": [{"key": "a", "value": "very-secret-10", "locked": True}],
+            "queryParameters": [{"key": "b", "value": "very-secret-11"}],
+            "webhookSecret": "very-secret-12",
+        },
+        "sendFailure": False,
+        "sslExpiry": True,
+        "sslExpiryThreshold": 14,
+    },
+    {"type": "PAGERDUTY", "config": {"serviceKey": "very-secret-13", "serviceName": "Shop"}},
+    {"type": "OPSGENIE", "config": {"apiKey": "very-secret-14", "region": "EU", "priority": "P1"}},
+    {"type": "SMS", "config": {"number": "+4930123456", "name": "On call"}},
+    {"type": "CALL", "config": {"number": "+4930123456"}},
+]
+
+
+@pytest.mark.parametrize("body", _CHANNELS, ids=lambda body: body["type"])
+async def test_the_form_of_a_channel_sent_as_shown_changes_nothing(
+    api: PublicApi, web: WebUser, body: dict[str, Any]
+) -> None:
+    group = await api.alice.post("/v2/check-groups", {"name": "Shop"})
+    subscriptions = [{"groupId": group.body["id"], "activated": False}]
+    made = await api.alice.post("/v1/alert-channels", {**body, "subscriptions": subscriptions})
+    assert made.status == 201, made.body
+    number = made.body["id"]
+
+    assert await send_as_shown(web, f"/channels/{number}/edit") == "/channels"
+
+    after = (await api.alice.get(f"/v1/alert-channels/{number}")).body
+    for one in (after, made.body):
+        one["subscriptions"] = [{**each, "id": 0} for each in one["subscriptions"]]
+    assert after == {**made.body, "updated_at": after["updated_at"]}
+
+
+@pytest.mark.parametrize("body", _VARIABLES, ids=lambda body: body["key"])
+async def test_the_form_of_a_variable_sent_as_shown_changes_nothing(
+    api: PublicApi, web: WebUser, body: dict[str, Any]
+) -> None:
+    await api.alice.post("/v1/variables", body)
+
+    def read(connection: Connection) -> dict[str, Any]:
+        row = variables.find(connection, api.alice.secrets.account_id, body["key"])
+        return compare(row, api.backend.vault)
+
+    path = f"/settings/variables/{body['key']}/edit"
+    assert await send_as_shown(web, path) == "/settings/variables"
+    assert await api.database.read(read) == body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"repeatInterval": 2, "repeatUnit": "WEEK", "repeatEndsAt": "2031-01-01"},
+        {"rrule": "FREQ=MONTHLY;BYDAY=1FR", "tags": ["a, b"]},
+        {"startsAt": "2030-03-01T03:00:00.120Z", "timeZone": "Asia/Kathmandu"},
+        # Clocks show this hour twice.
+        {"startsAt": "2030-10-27T00:30:00Z", "endsAt": "2030-10-27T01:30:00Z"},
+    ],
+)
+async def test_the_form_of_a_maintenance_window_sent_as_shown_changes_nothing(
+    api: PublicApi, web: WebUser, body: dict[str, Any]
+) -> None:
+    start = {"startsAt": "2030-03-01T03:00:00Z", "endsAt": "2030-12-01T04:30:05Z"}
+    short = {"startsAt": "2030-03-01T03:00:00Z", "endsAt": "2030-03-01T04:30:05Z"}
+    times = start if not body else short
+    made = await api.alice.post(
+        "/v1/maintenance-windows",
+        {"name": "Upgrade", "timeZone": "Europe/Berlin", **times, **body},
+    )
+    assert made.status == 201, made.body
+    number = made.body["id"]
+
+    assert await send_as_shown(web, f"/maintenance/{number}/edit") == "/maintenance"
+
+    after = (await api.alice.get(f"/v1/maintenance-windows/{number}")).body
+    assert after == {**made.body, "updated_at": after["updated_at"]}
 
 
 def test_a_shape_cannot_be_a_field_of_the_api() -> None:

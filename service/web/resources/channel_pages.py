@@ -1,0 +1,194 @@
+"""`/channels`: where alerts go, whether they arrive, and a sample to try it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from service.alert_channels import actions as alert_channels
+from service.alert_channels.kinds.kind import Kind
+from service.alert_channels.kinds.registry import ALL
+from service.alert_channels.model import ChannelType, NotificationRow, NotificationStatus
+from service.web.forms import choices
+from service.web.forms.field_schema import Options
+from service.web.forms.resource_form import Document, Form, Resource, Section
+from service.web.forms.resource_pages import resource_routes
+from service.web.page_routing import Pages
+from service.web.resources.listing import read_page, show_rows
+from service.web.states import State
+from service.web.visit import Visit
+
+_SENTENCES: Final[Mapping[ChannelType, tuple[str, str]]] = {
+    ChannelType.EMAIL: ("Email", "Sends a mail to one address."),
+    ChannelType.SLACK: ("Slack", "Writes to a channel of Slack by an incoming webhook."),
+    ChannelType.WEBHOOK: (
+        "Webhook",
+        "Sends a request to any address: Discord, Teams, Telegram, or your own.",
+    ),
+    ChannelType.PAGERDUTY: ("PagerDuty", "Opens and resolves incidents in PagerDuty."),
+    ChannelType.OPSGENIE: ("Opsgenie", "Creates and closes alerts in Opsgenie."),
+    ChannelType.SMS: ("SMS", "Sends a text message through your gateway."),
+    ChannelType.CALL: ("Phone call", "Calls a number through your gateway."),
+}
+_SECTIONS: Final = (
+    Section(title="Receiver", fields=("config",)),
+    Section(
+        title="Notify of",
+        fields=("sendFailure", "sendRecovery", "sendDegraded", "sslExpiry", "sslExpiryThreshold"),
+    ),
+    Section(
+        title="Checks",
+        fields=("autoSubscribe", "subscriptions"),
+        hint="Whose alerts it gets.",
+    ),
+)
+_DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
+    NotificationStatus.SUCCESS: (State.PASSING, "delivered"),
+    NotificationStatus.IN_PROGRESS: (State.RUNNING, "being sent"),
+    NotificationStatus.RATE_LIMITED: (State.MISSED, "held back by a limit"),
+    NotificationStatus.FAILURE: (State.FAILING, "not delivered"),
+}
+_TESTED: Final[Mapping[str, State]] = {
+    "SUCCESS": State.PASSING,
+    "RATE_LIMITED": State.DEGRADED,
+    "FAILURE": State.FAILING,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """A channel in the list."""
+
+    id: int
+    name: str
+    kind: str
+    subscriptions: int
+    gets_new: bool
+    """Whether new checks subscribe by themselves."""
+    paused: str
+    """Why it sends nothing. Empty: it sends."""
+    last: tuple[State, str] | None
+    """How its newest notification went. None: it has none."""
+    last_outcome: str
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """What became of a sample alert."""
+
+    channel_id: int
+    state: State
+    answer: str
+    """What the other side, or the API, said."""
+
+
+def routes(pages: Pages) -> tuple[BaseRoute, ...]:
+    """The list and the forms of channels, and samples through them."""
+    return (
+        pages.show("/channels", _show),
+        *resource_routes(pages, CHANNELS),
+        pages.change("/channels/{id}/test", _test),
+    )
+
+
+async def _show(visit: Visit) -> Response:
+    return await _list(visit)
+
+
+async def _test(visit: Visit) -> Response:
+    """Send a sample alert, and say what the other side answered."""
+    channel_id = visit.request.path_params["id"]
+    number = int(channel_id) if channel_id.isdecimal() else 0
+    answer = await visit.call(f"POST /v1/alert-channels/{number}/test")
+    if answer.is_error:
+        tested = Tested(channel_id=number, state=State.FAILING, answer=answer.message)
+    else:
+        tested = Tested(
+            channel_id=number,
+            state=_TESTED[answer.body["status"]],
+            answer=answer.body["notificationResult"],
+        )
+    return await _list(visit, tested)
+
+
+async def _list(visit: Visit, tested: Tested | None = None) -> Response:
+    page = await read_page(visit, "GET /v1/alert-channels")
+
+    def read(connection: Connection) -> tuple[Mapping[int, NotificationRow], int]:
+        ids = [one["id"] for one in page.rows]
+        newest = alert_channels.list_newest(connection, visit.account_id, ids)
+        return newest, visit.now_ms(connection)
+
+    newest, now_ms = await visit.read(read)
+    rows = [_describe(one, newest.get(one["id"])) for one in page.rows]
+    return show_rows(
+        visit, CHANNELS, page, "channels.html", channels=rows, tested=tested, now_ms=now_ms
+    )
+
+
+def _describe(channel: Mapping[str, Any], last: NotificationRow | None) -> Channel:
+    kind = ChannelType(channel["type"])
+    return Channel(
+        id=channel["id"],
+        name=choices.name_channel(channel),
+        kind=_SENTENCES[kind][0],
+        subscriptions=sum(one["activated"] for one in channel["subscriptions"]),
+        gets_new=channel["autoSubscribe"],
+        paused=(channel["paused"] or {}).get("reason", ""),
+        last=_DELIVERY[last.status] if last else None,
+        last_outcome=(last.outcome or "") if last else "",
+        last_ms=last.created_ms if last else 0,
+    )
+
+
+def _form(kind: Kind) -> Form:
+    title, sentence = _SENTENCES[kind.type]
+    return Form(
+        kind=kind.type.value,
+        title=title if title.isupper() else f"{title} channel",
+        sentence=sentence,
+        model=kind.write,
+        create="POST /v1/alert-channels",
+        replace="PUT /v1/alert-channels/{id}",
+        sections=_SECTIONS,
+        fixed={"type": kind.type.value},
+    )
+
+
+async def _kind_of(_visit: Visit, stored: Document) -> str:
+    return str(stored["type"])
+
+
+async def _options(visit: Visit, _form: Form) -> Options:
+    return {
+        "subscriptions[].checkId": await choices.list_checks(visit),
+        "subscriptions[].groupId": await choices.list_groups(visit),
+    }
+
+
+def _title_of(stored: Document) -> str:
+    return choices.name_channel(stored)
+
+
+CHANNELS: Final = Resource(
+    path="/channels",
+    noun="channel",
+    place="Channels",
+    read="GET /v1/alert-channels/{id}",
+    delete="DELETE /v1/alert-channels/{id}",
+    forms=tuple(_form(kind) for kind in ALL),
+    kind_of=_kind_of,
+    title_of=_title_of,
+    options=_options,
+    loss="Its subscriptions and the log of its notifications are deleted with it, and nobody is"
+    " notified through it any more. This cannot be undone.",
+    placeholders={
+        "config.address": "ops@shop.example",
+        "config.number": "+4930123456",
+        "config.channel": "#ops",
+    },
+)
