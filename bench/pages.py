@@ -86,6 +86,12 @@ class Visitor:
         took_ms = (time.perf_counter() - began) * 1000
         return took_ms, answer.status, answer.read()
 
+    def read(self, api_key: str, path: str) -> Any:
+        """Read something by the API."""
+        headers = {"authorization": f"Bearer {api_key}"}
+        self._connection.request("GET", path, headers=headers)
+        return json.loads(self._connection.getresponse().read())
+
     def call(self, api_key: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Make something by the API."""
         headers = {"authorization": f"Bearer {api_key}", "content-type": "application/json"}
@@ -158,7 +164,7 @@ def show(name: str, asked: Asked, looked: Looked) -> None:
 
 def make_status_page(visitor: Visitor, api_key: str) -> None:
     """A public page with a card; kept from an earlier run."""
-    if visitor.ask(f"/status/{STATUS_URL}")[1] == _OK:
+    if visitor.read(api_key, "/v1/status-pages?limit=1"):
         return
     service = visitor.call(api_key, "/v1/status-pages/services", {"name": "Shop"})
     card = {"name": "Shop", "services": [{"id": service["id"]}]}
