@@ -50,6 +50,8 @@ class Wanted:
     """All of them, own or of the group."""
     location: str = ""
     """Slug of a location at which they run."""
+    group_id: int | None = None
+    """None: in any group, or in none."""
     grouping: Grouping | None = None
     """None: they are not put together."""
 
@@ -57,7 +59,13 @@ class Wanted:
     def is_filter(self) -> bool:
         """Whether some checks are left out."""
         return bool(
-            self.search or self.state or self.is_muted or self.kind or self.tags or self.location
+            self.search
+            or self.state
+            or self.is_muted
+            or self.kind
+            or self.tags
+            or self.location
+            or self.group_id is not None
         )
 
 

@@ -260,6 +260,8 @@ def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
     found += [
         or_(*_has_tag(check_tag.c.tag == tag, check_group_tag.c.tag == tag)) for tag in wanted.tags
     ]
+    if wanted.group_id is not None:
+        found.append(check_.c.group_id == wanted.group_id)
     if wanted.location:
         found.append(_runs_at(wanted.location))
     return found

@@ -89,6 +89,7 @@ class _Asked:
             ("type", one.kind or ""),
             *(("tag", tag) for tag in one.tags),
             ("location", one.location),
+            ("group", "" if one.group_id is None else one.group_id),
             ("by", one.grouping or ""),
             ("range", "" if length == _USUAL_RANGE else length),
             ("page", str(page) if page > 1 else ""),
@@ -108,9 +109,10 @@ def read_address(query: QueryParams) -> _Asked:
         kind=_member(CheckType, query.get("type", "")),
         tags=tuple(dict.fromkeys(filter(None, map(_text, query.getlist("tag")))))[:20],
         location=_text(query.get("location", "")),
+        group_id=_number(query.get("group", ""), most_digits=15),
         grouping=_member(Grouping, query.get("by", "")),
     )
-    number = int(page) if page.isascii() and page.isdigit() and len(page) < 6 else 1
+    number = _number(page, most_digits=5) or 1
     return _Asked(
         wanted,
         length if length in RANGES else _USUAL_RANGE,
@@ -120,6 +122,11 @@ def read_address(query: QueryParams) -> _Asked:
 
 def _text(value: str) -> str:
     return value.replace("\0", "").strip()[:_MOST_LETTERS]
+
+
+def _number(value: str, *, most_digits: int) -> int | None:
+    is_number = value.isascii() and value.isdigit() and len(value) <= most_digits
+    return int(value) if is_number else None
 
 
 def _member(kind: Any, value: str) -> Any:

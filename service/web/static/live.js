@@ -1,6 +1,6 @@
 // Pages that stay true: the service says that something has changed, and the parts that want it
-// (`data-fresh`) fetch themselves anew. A hidden page asks for nothing; without streams it asks
-// now and then.
+// (`data-fresh`) hear `picket:change` and fetch themselves anew. A hidden page asks for nothing;
+// without streams it asks now and then.
 
 const POLL_MS = 15000;
 const READY_WITHIN_MS = 10000;

@@ -119,6 +119,7 @@ async def test_filters_hold_together(api: PublicApi) -> None:
     assert await names(api, search="HOM") == ["Home"]
     assert await names(api, search="%") == ["Home"]
     assert await names(api, location="attic") == ["Mail"]
+    assert await names(api, group_id=group.body["id"]) == ["Cart"]
     assert await names(api, is_muted=True) == ["Mail"]
     assert await names(api, state=CheckState.FAILING) == []
     assert await names(api, search="e", tags=("web",), location="attic") == []
