@@ -14,10 +14,9 @@ let poll = 0;
 let patience = 0;
 let pending = null;
 let timer = 0;
-let lastAt = 0;
+let lastAt = performance.now();
 let tookMs = 0;
 let isBusy = false;
-let wasOpen = false;
 
 function isNear(part) {
   const box = part.getBoundingClientRect();
@@ -79,8 +78,7 @@ function open() {
   patience = setTimeout(startPolling, READY_WITHIN_MS);
   stream.addEventListener("ready", () => {
     stopPolling();
-    if (wasOpen) note(ANYTHING); // what happened since the last stream is not told again
-    wasOpen = true;
+    note({ quiet: true }); // what happened since the page was made, or the last stream ended
   });
   stream.addEventListener("change", (event) => note(JSON.parse(event.data)));
   stream.addEventListener("error", () => {
