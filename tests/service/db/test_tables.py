@@ -50,9 +50,27 @@ JOINED_BY: Final = {"check_": {"results", "sessions"}, "check_group_tag": {"chec
 newest of each check, what goes on of a group, and checks by the tags of their groups."""
 
 
+OVERVIEW: Final = "overview"
+"""Reads how all checks stand in one statement, whichever feature keeps what; it writes nothing."""
+
+
+def test_the_feature_that_reads_all_tables_writes_none() -> None:
+    tree = ast.parse((Path(service.__path__[0]) / OVERVIEW / "store.py").read_text())
+    imported = {
+        one.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "sqlalchemy"
+        for one in node.names
+    }
+    assert "select" in imported
+    assert not imported & {"insert", "update", "delete", "text"}
+
+
 def test_each_table_belongs_to_one_feature() -> None:
     owners: dict[str, set[str]] = defaultdict(set)
     for store in Path(service.__path__[0]).glob("*/store*.py"):
+        if store.parent.name == OVERVIEW:
+            continue
         for node in ast.walk(ast.parse(store.read_text())):
             if isinstance(node, ast.ImportFrom) and f"{node.module}".startswith(TABLES):
                 for table in node.names:

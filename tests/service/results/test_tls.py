@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from contract.evidence import HttpEvidence, SentRequest, TlsFacts
+from contract.evidence import BrowserEvidence, HttpEvidence, SentRequest, TlsFacts
 from contract.result import (
     Evidence,
     HeartbeatEvidence,
@@ -49,5 +49,5 @@ def test_what_is_no_result_is_told() -> None:
 
 def test_the_types_whose_results_tell_of_tls_are_all_that_there_are() -> None:
     with_tls = [one for one in get_args(Evidence) if "tls" in one.__struct_fields__]
-    assert with_tls == [HttpEvidence, TcpEvidence]
-    assert TYPES_WITH_TLS == ("API", "TCP", "URL")
+    assert with_tls == [HttpEvidence, TcpEvidence, BrowserEvidence]
+    assert TYPES_WITH_TLS == ("API", "BROWSER", "TCP", "URL")
