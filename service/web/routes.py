@@ -10,6 +10,7 @@ from service.web.resources import (
     channel_pages,
     check_forms,
     group_pages,
+    status_page_forms,
     variable_pages,
     window_pages,
 )
@@ -31,6 +32,7 @@ _PARTS = (
     channel_pages.routes,
     window_pages.routes,
     gallery.routes,
+    status_page_forms.routes,
     visitor_pages.routes,
 )
 

@@ -120,7 +120,7 @@ class _ResourcePages:
         refusal = None
         if parser.unreadable:
             refusal = _unreadable(parser)
-        elif data.text(_SEEN) != _version(stored):
+        elif data.text(_SEEN) != _version(form, stored):
             refusal = _Refusal({"": _CHANGED})
         else:
             answer = await visit.call(self._at(form.replace, visit), body)
@@ -192,7 +192,7 @@ class _ResourcePages:
             sections=arrange(form.sections, controls),
             problem=summarize(problems, [*top, *loose]) if refusal else "",
             once=secrets.token_urlsafe(16),
-            seen=_version(stored) if stored else "",
+            seen=_version(form, stored) if stored else "",
             is_new=stored is None,
         )
 
@@ -215,7 +215,11 @@ def _unreadable(parser: Parser) -> _Refusal:
     return _Refusal({one.path: f"This {one.sentence}" for one in parser.unreadable})
 
 
-def _version(stored: Document) -> str:
-    """Tells two versions of a stored one apart."""
-    content: Any = msgspec.json.encode(stored, order="deterministic")
+def _version(form: Form, stored: Document) -> str:
+    """Tells two versions of a stored one apart, by what the form shows.
+
+    An answer may also have what changes by itself, such as how long an incident has lasted.
+    """
+    shown = {one.name: stored.get(one.name) for one in form.root.fields}
+    content: Any = msgspec.json.encode(shown, order="deterministic")
     return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,169 @@
+"""Status pages, their services and incidents, as whoever is signed in manages them."""
+
+from html import unescape
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from service.accounts.model import Role
+from service.web.page_routing import SESSION_COOKIE
+from tests.builders.status_pages import INCIDENTS, PAGES, a_page, a_service, an_incident, say
+from tests.servers.public_api import ApiUser, PublicApi
+from tests.servers.web_browser import collect_complaints, find_violations
+from tests.service.web.conftest import WebUser, sign_in
+
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)> \u202e ' + "W" * 120
+
+
+async def test_everything_is_found_from_one_page(alice: ApiUser, web: WebUser) -> None:
+    assert "No status page yet" in (await web.get("/status-pages")).text
+    service = await a_service(alice)
+    page = await a_page(alice, service)
+    going_on = await an_incident(alice, service, name="Still broken")
+    over = await an_incident(alice, service, name="Fixed again")
+    await say(alice, over, "RESOLVED")
+
+    text = (await web.get("/status-pages")).text
+
+    first, _, rest = text.partition("Past incidents")
+    assert "Still broken" in first
+    assert "Fixed again" in rest
+    for path in (
+        f"/status-pages/{page['id']}",
+        "/status/shop",
+        f"/services/{service}/edit",
+        f"/incidents/{going_on['id']}",
+        "/incidents/new",
+        "/services/new",
+        "/status-pages/new",
+    ):
+        assert f'href="{path}"' in text
+        assert (await web.get(path)).status == 200
+
+
+async def test_services_are_chosen_by_their_names(alice: ApiUser, web: WebUser) -> None:
+    service = await a_service(alice, "Checkout")
+    made = await a_page(alice, service)
+
+    text = (await web.get(f"/status-pages/{made['id']}/edit")).text
+
+    assert f'<option value="{service}" selected>Checkout</option>' in text
+
+
+async def test_an_update_is_published_by_a_form(alice: ApiUser, web: WebUser) -> None:
+    service = await a_service(alice)
+    incident = await an_incident(alice, service)
+    path = f"/incidents/{incident['id']}"
+
+    empty = await web.post(path, {"status": "RESOLVED", "description": ""})
+    assert empty.status == 422
+    assert '<option value="RESOLVED" selected>' in empty.text
+    done = await web.post(path, {"status": "RESOLVED", "description": "It works again."})
+
+    assert (done.status, done.headers["location"]) == (303, path)
+    found = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body
+    assert found["lastUpdateStatus"] == "RESOLVED"
+    assert found["incidentUpdates"][0]["description"] == "It works again."
+
+
+async def test_an_incident_keeps_its_updates_when_its_form_is_saved(
+    alice: ApiUser, page: Page
+) -> None:
+    incident = await an_incident(alice, await a_service(alice))
+    await page.goto(f"/incidents/{incident['id']}/edit")
+    await page.get_by_label("Name").fill("Orders fail in Europe")
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url(f"**/incidents/{incident['id']}")
+
+    assert await page.get_by_role("heading", level=1).inner_text() == "Orders fail in Europe"
+    found = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body
+    assert len(found["incidentUpdates"]) == 1
+
+
+async def test_a_new_key_is_shown_once_and_the_former_one_ends(
+    alice: ApiUser, api: PublicApi, web: WebUser
+) -> None:
+    made = await a_page(alice, isPrivate=True)
+    former = made["keys"][0]["rawKey"]
+
+    answer = await web.post(f"/status-pages/{made['id']}/keys", {})
+
+    key = unescape(answer.text).partition("<code>sp_")[2].partition("</code>")[0]
+    for one, status in ((f"sp_{key}", 200), (former, 404)):
+        headers = {"authorization": f"Bearer {one}"}
+        async with api.http.get(api.url + "/status/shop", headers=headers) as seen:
+            assert seen.status == status
+    assert key not in (await web.get(f"/status-pages/{made['id']}")).text
+
+
+async def test_a_subscription_can_be_ended(alice: ApiUser, web: WebUser) -> None:
+    made = await a_page(alice)
+    path = f"{PAGES}/{made['id']}/subscriptions"
+    body = {"subscriptions": [{"type": "EMAIL", "config": "ann@example.com"}]}
+    await alice.post(f"{path}/bulk", body)
+    (one,) = (await alice.get(path)).body
+    assert "ann@example.com" in (await web.get(f"/status-pages/{made['id']}")).text
+
+    await web.post(f"/status-pages/{made['id']}/subscriptions/{one['id']}", {})
+
+    assert (await alice.get(path)).body == []
+
+
+async def test_what_another_account_has_is_not_found(api: PublicApi, alice: ApiUser) -> None:
+    incident = await an_incident(alice, await a_service(alice))
+    made = await a_page(alice, isPrivate=True)
+    bob = await sign_in(api, (await api.another_user("Bob")).secrets.api_key)
+
+    for path in (f"/incidents/{incident['id']}", f"/status-pages/{made['id']}"):
+        assert (await bob.get(path)).status == 404
+    said = {"status": "RESOLVED", "description": "x"}
+    assert (await bob.post(f"/incidents/{incident['id']}", said)).status == 404
+    assert (await bob.post(f"/status-pages/{made['id']}/keys", {})).status == 404
+
+
+async def test_who_may_only_read_is_offered_nothing_to_change(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    incident = await an_incident(alice, await a_service(alice))
+    made = await a_page(alice, isPrivate=True)
+    reader = await sign_in(api, (await api.colleague("Rita", role=Role.READ_ONLY)).secrets.api_key)
+
+    for path in ("/status-pages", f"/status-pages/{made['id']}", f"/incidents/{incident['id']}"):
+        text = (await reader.get(path)).text
+        assert 'method="post" action="/status-pages' not in text
+        assert "Publish" not in text
+        assert "New status page" not in text
+    refused = await reader.post(f"/status-pages/{made['id']}/keys", {})
+    assert refused.status == 403
+
+
+@pytest.mark.parametrize("name", ["Checkout", HOSTILE])
+async def test_its_pages_are_accessible_and_nothing_in_them_runs(
+    browser: Browser, alice: ApiUser, web: WebUser, name: str
+) -> None:
+    service = await a_service(alice, name)
+    card = {"name": name, "services": [{"id": service}]}
+    made = await a_page(alice, name=name, description=name, cards=[card], isPrivate=True)
+    update = {"description": name, "status": "IDENTIFIED"}
+    incident = await an_incident(alice, service, name=name, incidentUpdates=[update])
+    subscribers = {"subscriptions": [{"type": "EMAIL", "config": "ann@example.com"}]}
+    await alice.post(f"{PAGES}/{made['id']}/subscriptions/bulk", subscribers)
+    for theme, width in (("light", 1440), ("dark", 390)):
+        context = await browser.new_context(
+            base_url=web.url, color_scheme=theme, viewport={"width": width, "height": 900}
+        )
+        await context.add_cookies([{"name": SESSION_COOKIE, "value": web.session, "url": web.url}])
+        page = await context.new_page()
+        complaints = collect_complaints(page)
+        for path in (
+            "/status-pages",
+            f"/status-pages/{made['id']}",
+            f"/status-pages/{made['id']}/edit",
+            f"/incidents/{incident['id']}",
+            "/incidents/new",
+        ):
+            await page.goto(path)
+            assert await find_violations(page) == [], path
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert complaints == []
+        await context.close()
