@@ -122,6 +122,10 @@ class PublicApi:
         except (aiohttp.ClientError, TimeoutError) as problem:
             raise ApiUnreachableError(self.url, problem) from problem
 
+    async def sign_in_link(self) -> str:
+        """The URL of a link that signs one browser in, once."""
+        return str((await self._ask("POST", "/sign-in/links"))["url"])
+
     async def ping(self, token: str) -> None:
         """Play a job that reports to its heartbeat check; nothing happens while there is none."""
         try:

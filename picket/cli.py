@@ -5,7 +5,8 @@ missing, `picket service` where the agent's are, and `--help` answers at once.
 """
 # ruff: noqa: PLC0415 - the reason stands above
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,13 +134,50 @@ def agent() -> int:
     return main()
 
 
-@cli.command(cls=_WithSettings)
+@contextmanager
+def _explain_service_errors() -> Iterator[None]:
+    from service.errors import CommandError as NotDoneError
+
+    try:
+        yield
+    except NotDoneError as problem:
+        code = ExitCode.OWN_FAULT if problem.own_fault else ExitCode.BAD_INPUT
+        raise CommandError(str(problem), code) from problem
+
+
+class _Service(_WithSettings, click.Group):
+    """The service with the commands that it declares, which are loaded when one is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        check_extras("service")
+        from service.cli import commands
+
+        return commands.list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them. None: there is none of this name."""
+        check_extras("service")
+        from service.cli import commands
+
+        return commands.get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Serve, or carry a command out; its refusal becomes a sentence of ours."""
+        with _explain_service_errors():
+            return super().invoke(ctx)
+
+
+@cli.group(cls=_Service, invoke_without_command=True, subcommand_metavar="[COMMAND] ...")
+@click.pass_context
 @require_extras("service")
-def service() -> int:
-    """Run the service in the foreground.
+def service(ctx: click.Context) -> int:
+    """Run the service in the foreground, or one of its commands.
 
     Exit codes: 0 stopped, 2 wrong settings.
     """
+    if ctx.invoked_subcommand is not None:
+        return ExitCode.OK
     from service.__main__ import main
 
     return main()
@@ -360,17 +398,15 @@ def _add_service_command(name: str, summary: str) -> None:
     @require_extras("service")
     def command(arguments: tuple[str, ...]) -> int:
         from service.cli import commands
-        from service.errors import CommandError as NotDoneError
 
-        try:
+        with _explain_service_errors():
             ended = commands.main([name, *arguments], prog_name="picket", standalone_mode=False)
-        except NotDoneError as problem:
-            code = ExitCode.OWN_FAULT if problem.own_fault else ExitCode.BAD_INPUT
-            raise CommandError(str(problem), code) from problem
         return int(ended or ExitCode.OK)
 
 
 _add_service_command("keys", "Create, list and revoke API keys of the service on this machine.")
 _add_service_command("accounts", "Create and list accounts of the service on this machine.")
 _add_service_command("audit", "Print who changed what in the service on this machine.")
+_add_service_command("users", "Create, list and disable users of the pages on this machine.")
+_add_service_command("sign-in", "Print a link that signs one browser in, once.")
 _add_service_command("openapi", "Print the OpenAPI document of the public API.")

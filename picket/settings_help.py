@@ -122,6 +122,36 @@ SERVICE_ROWS: Final = (
     ),
     ("ALERTS_KEPT_DAYS", "How long alerts are kept; 0: for ever. Default: 396, 13 months."),
     (
+        "OIDC_ISSUER",
+        "The identity provider (OpenID Connect) by which people may sign in. Default: none.",
+    ),
+    ("OIDC_CLIENT_ID", "The service's id at the identity provider."),
+    (
+        "OIDC_CLIENT_SECRET",
+        (
+            "The service's secret at the identity provider. Default: a public client. "
+            "OIDC_CLIENT_SECRET_FILE may name a file that contains it."
+        ),
+    ),
+    (
+        "OIDC_ALLOWED_DOMAINS",
+        (
+            "Domains of mail addresses, such as example.com,example.org: only their people may "
+            "sign in by the identity provider, and need not be added first."
+        ),
+    ),
+    (
+        "OIDC_ROLES",
+        (
+            "Roles of the provider's groups, such as sre=READ_WRITE,staff=READ_ONLY: only their "
+            "people may sign in by it, and need not be added first."
+        ),
+    ),
+    (
+        "OIDC_GROUPS_CLAIM",
+        "The claim in which the identity provider lists groups. Default: groups.",
+    ),
+    (
         "FIRST_API_KEY",
         (
             "The API key that the first start creates. Default: a new one, printed once. "

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from service.accounts import actions as accounts
 from service.accounts.actions import first_start, require_pepper
 from service.accounts.authentication import ApiKeys
 from service.accounts.keys import Pepper
@@ -62,6 +63,7 @@ from service.locations.health import LocationWatch
 from service.mail.mailer import Mailer
 from service.metrics import Metrics, RequestMetrics
 from service.metrics_page import MetricsPage
+from service.oidc.provider import OpenIdProvider
 from service.pepper import pepper_of, wrong_pepper
 from service.results.model import Stored
 from service.retention.model import Kept
@@ -85,6 +87,7 @@ _REAP_S = 1.0
 _LOOK_S = 5.0
 _TIMERS_S = 1.0
 _SWEEP_S = 600.0
+_KEY_USES_S = 60.0
 _MAILS_S = 1.0
 _MAIL_S = 30.0
 """For one mail of an alert: relays answer later than other receivers."""
@@ -137,6 +140,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         service, presence = _assemble(settings, backend, claim_queue, secrets)
         periodics = [
             *_periodics(clock, watch, backend.bundles),
+            _key_uses(clock, backend.keys),
             *_status_mails(settings, clock, pepper),
             *_history(clock, settings, backend.artifacts),
         ]
@@ -249,6 +253,13 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
         Periodic(name="locations", act=changing(locations.look), every_s=_LOOK_S),
         Periodic(name="reaper", act=changing(reap), every_s=_REAP_S, most=settle.GROUP),
     )
+
+
+def _key_uses(clock: Clock, keys: ApiKeys) -> Periodic:
+    def note(connection: Connection) -> int:
+        return accounts.note_use(connection, keys.take_used(), now_ms=clock.now_ms(connection))
+
+    return Periodic(name="key-uses", act=changing(note), every_s=_KEY_USES_S)
 
 
 def _mailer(settings: Settings) -> Mailer | None:
@@ -380,8 +391,17 @@ def _backend(
         badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,
         sends_status_mails=settings.smtp_server is not None and settings.public_url is not None,
         sending=_sending_tools(settings),
+        oidc=_identity_provider(settings),
         public_url=settings.public_url,
     )
+
+
+def _identity_provider(settings: Settings) -> OpenIdProvider | None:
+    oidc = settings.oidc
+    if oidc is None:
+        return None
+    egress = EgressRule(settings.alert_egress_allow)
+    return OpenIdProvider(oidc, egress, monotonic=time.monotonic)
 
 
 def _sending_tools(settings: Settings) -> SendingTools:

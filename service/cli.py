@@ -131,6 +131,93 @@ def list_accounts() -> None:
     list_accounts()
 
 
+@commands.group(short_help="Create, list and disable users of the pages on this machine.")
+def users() -> None:
+    """Create, list and disable users, who sign in to the pages.
+
+    It reads the same environment variables as the service, which may be running.
+    """
+
+
+_BY_LINK = click.option(
+    "--link", is_flag=True, help="Print a link with which the user chooses the password."
+)
+
+
+@users.command("create")
+@click.argument("email")
+@click.option("--name", default="", metavar="NAME", help="The name that the audit log shows.")
+@click.option(
+    "--role",
+    type=_OneOf(["READ_ONLY", "READ_WRITE"], case_sensitive=False),
+    default="READ_WRITE",
+    show_default=True,
+    help="What the user may do.",
+)
+@click.option("--account", metavar="ID", help="The user's account; required if there are several.")
+@_BY_LINK
+def create_user(*, email: str, name: str, role: str, account: str | None, link: bool) -> None:
+    """Create a user; the password is read from the terminal, or from standard input."""
+    from service.accounts.model import Role
+    from service.sign_in.user_commands import create_user
+    from service.users.model import NewUser
+
+    new = NewUser(email=email, name=name, role=Role(role.upper()))
+    create_user(new, account=account, by_link=link)
+
+
+@users.command("list")
+def list_users() -> None:
+    """Print all users, including disabled ones."""
+    from service.sign_in.user_commands import list_users
+
+    list_users()
+
+
+@users.command("password")
+@click.argument("email")
+@_BY_LINK
+def set_password(*, email: str, link: bool) -> None:
+    """Set a user's password, read from the terminal or from standard input.
+
+    The user is signed out in every browser.
+    """
+    from service.sign_in.user_commands import set_password
+
+    set_password(email, by_link=link)
+
+
+@users.command("disable")
+@click.argument("email")
+def disable_user(email: str) -> None:
+    """Sign a user out at once, and let them sign in no more."""
+    from service.sign_in.user_commands import disable_user
+
+    disable_user(email)
+
+
+@users.command("enable")
+@click.argument("email")
+def enable_user(email: str) -> None:
+    """Let a disabled user sign in again."""
+    from service.sign_in.user_commands import enable_user
+
+    enable_user(email)
+
+
+@commands.command("sign-in", short_help="Print a link that signs one browser in, once.")
+@click.option("--key", "key_id", metavar="ID", help="As this API key; see `keys list`.")
+@click.option("--user", "email", metavar="EMAIL", help="As this user.")
+def sign_in(*, key_id: str | None, email: str | None) -> None:
+    """Print a link that signs one browser in, once, within 24 hours.
+
+    Without options it signs in as the oldest API key that may write.
+    """
+    from service.sign_in.user_commands import print_sign_in_link
+
+    print_sign_in_link(key_id=key_id, email=email)
+
+
 @commands.command(short_help="Print who changed what in the service on this machine.")
 @click.option("--limit", type=_Whole(1, 100_000), default=50, show_default=True)
 @click.option("--account", metavar="ID", help="Only of this account.")

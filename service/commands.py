@@ -1,4 +1,4 @@
-"""Commands of the service: keys, accounts, encryption."""
+"""Commands of the service: keys, accounts, the audit log, the OpenAPI document."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import HEAD, revision_of
 from service.db.sqlite import open_sqlite
 from service.errors import CommandError, SettingsError
-from service.http.errors import NotFoundError
+from service.http.errors import ConflictError, InvalidError, NotFoundError
 from service.pepper import read_kept_pepper, wrong_pepper
 from service.routers import document
 from service.settings import Settings, read_settings
@@ -37,7 +37,7 @@ class Console:
     pepper: Pepper
     now_ms: int
 
-    def note(self, operation: str, *, account_id: str, resource_id: str) -> None:
+    def note(self, operation: str, *, account_id: str, resource_id: str | None) -> None:
         """Tell the audit log; `operation` is the command."""
         resource, *_ = operation.split()
         entry = Entry(
@@ -109,21 +109,21 @@ def create_key(options: NewKeyOptions) -> None:
     )
 
     def act(console: Console) -> tuple[str, str]:
-        owner = options.account or _only_account(console)
+        owner = options.account or only_account(console)
         key_id, key = accounts.create_key(
             console.connection, console.pepper, owner, wish=wish, now_ms=console.now_ms
         )
         console.note("keys create", account_id=owner, resource_id=key_id)
         return key_id, key.raw
 
-    key_id, raw = _done(act)
+    key_id, raw = carry_out(act)
     click.echo(raw)
     click.echo(f"id {key_id}, {wish.role}; the key is shown this once", err=True)
 
 
 def list_keys() -> None:
     """Print all API keys."""
-    for key in _done(lambda console: accounts.list_keys(console.connection)):
+    for key in carry_out(lambda console: accounts.list_keys(console.connection)):
         ended = "" if key.revoked_ms is None else f"  revoked {_day(key.revoked_ms)}"
         made = f"{key.masked}  {key.role:<10}  {_day(key.created_ms)}"
         click.echo(f"{key.id}  {key.account_id}  {made}  {key.name}{ended}")
@@ -140,7 +140,7 @@ def revoke_key(key_id: str) -> None:
         accounts.end_key(console.connection, key_id, account_id=account_id, now_ms=console.now_ms)
         console.note("keys revoke", account_id=account_id, resource_id=key_id)
 
-    _done(act)
+    carry_out(act)
     click.echo(f"revoked {key_id}")
 
 
@@ -154,18 +154,18 @@ def create_account(name: str) -> None:
         console.note("accounts create", account_id=made.id, resource_id=made.id)
         return made.id
 
-    click.echo(_done(act))
+    click.echo(carry_out(act))
 
 
 def list_accounts() -> None:
     """Print all accounts."""
-    for row in _done(lambda console: accounts.list_accounts(console.connection)):
+    for row in carry_out(lambda console: accounts.list_accounts(console.connection)):
         click.echo(f"{row.id}  {_day(row.created_ms)}  {row.name}")
 
 
 def print_audit(*, limit: int, account: str | None) -> None:
     """Print the newest changes."""
-    entries = _done(lambda c: audit.list_newest(c.connection, limit=limit, account_id=account))
+    entries = carry_out(lambda c: audit.list_newest(c.connection, limit=limit, account_id=account))
     for entry in entries:
         at = datetime.fromtimestamp(entry.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
         line = {"at": at, **asdict(entry)}
@@ -178,18 +178,28 @@ def print_openapi() -> None:
     click.echo(json.dumps(document(), indent=2, ensure_ascii=False))
 
 
-def _done(act: Callable[[Console], T]) -> T:
+def carry_out(act: Callable[[Console], T]) -> T:
+    """Do something in a transaction on the database of the settings.
+
+    Raises:
+        CommandError: it was not done; says why.
+    """
     try:
         return at_console(read_settings(), act)
     except SettingsError as problem:
         raise CommandError(str(problem)) from problem
-    except NotFoundError as problem:
+    except (ConflictError, InvalidError, NotFoundError) as problem:
         raise CommandError(problem.message.rstrip(".")) from problem
     except (DatabaseBusyError, DatabaseUnusableError) as problem:
         raise CommandError(str(problem), own_fault=True) from problem
 
 
-def _only_account(console: Console) -> str:
+def only_account(console: Console) -> str:
+    """The id of the only account.
+
+    Raises:
+        CommandError: there are several.
+    """
     found = accounts.list_accounts(console.connection)
     if len(found) != 1:
         raise CommandError(f"there are {len(found)} accounts; name one with --account")

@@ -7,15 +7,19 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from ipaddress import ip_network
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from contract.suggestions import UnknownName, unknown_names
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
+from service.accounts.model import Role
 from service.addresses.model import NO_ADDRESSES, StaticAddresses, parse_addresses
 from service.alert_channels.sending.egress import Network, parse_networks
 from service.errors import SettingsError
 from service.mail.model import Sender, SmtpServer
 from service.mail.rules import find_address_problem, parse_sender, parse_server
+from service.oidc.model import OidcSettings
+from service.oidc.rules import parse_domains, parse_roles
 from service.vault.master_keys import parse_keys
 
 ValueT = TypeVar("ValueT")
@@ -23,6 +27,7 @@ ValueT = TypeVar("ValueT")
 _SQLITE: Final = "sqlite:///"
 _DATABASE_FILE: Final = "picket.db"
 _LEAST_KEY_LETTERS: Final = 32
+_NO_ROLES: Final[Mapping[str, Role]] = MappingProxyType({})
 
 
 class LogLevel(StrEnum):
@@ -118,12 +123,38 @@ class Settings:
     """LATE_RESULTS_KEPT_DAYS: how long results that came too late are kept; 0: for ever."""
     alerts_kept_days: int = 396
     """ALERTS_KEPT_DAYS: how long alerts are kept, 13 months; 0: for ever."""
+    oidc_issuer: str | None = None
+    """OIDC_ISSUER: the identity provider by which people may sign in. None: there is none."""
+    oidc_client_id: str = ""
+    """OIDC_CLIENT_ID: the service's id at the identity provider."""
+    oidc_client_secret: str | None = field(default=None, repr=False)
+    """OIDC_CLIENT_SECRET: its secret there. None: the service is a public client."""
+    oidc_domains: tuple[str, ...] = ()
+    """OIDC_ALLOWED_DOMAINS: of mail addresses whose people alone may sign in. Empty: of all."""
+    oidc_roles: Mapping[str, Role] = field(default_factory=dict)
+    """OIDC_ROLES: those of the provider's groups, whose people alone may sign in. Empty: of all."""
+    oidc_groups_claim: str = "groups"
+    """OIDC_GROUPS_CLAIM: in which the identity provider lists groups."""
     first_api_key: str | None = field(default=None, repr=False)
     """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
     first_location_key: str | None = field(default=None, repr=False)
     """FIRST_LOCATION_KEY: the location key of a first start. None: as above."""
     unknown: tuple[UnknownName, ...] = ()
     """Variables that look like settings and are none."""
+
+    @property
+    def oidc(self) -> OidcSettings | None:
+        """The identity provider. None: there is none."""
+        if self.oidc_issuer is None:
+            return None
+        return OidcSettings(
+            issuer=self.oidc_issuer,
+            client_id=self.oidc_client_id,
+            client_secret=self.oidc_client_secret,
+            domains=self.oidc_domains,
+            roles=self.oidc_roles,
+            groups_claim=self.oidc_groups_claim,
+        )
 
 
 def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -134,6 +165,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """
     reading = _Reading(os.environ if environ is None else environ)
     settings = _with_sender(reading, replace(_known(reading), unknown=reading.unknown()))
+    _require_client(reading, settings)
     if reading.problems:
         raise SettingsError(tuple(reading.problems))
     return settings
@@ -215,6 +247,12 @@ def _known(reading: _Reading) -> Settings:
         files_kept_days=reading.value("FILES_KEPT_DAYS", _days, default=30),
         late_results_kept_days=reading.value("LATE_RESULTS_KEPT_DAYS", _days, default=7),
         alerts_kept_days=reading.value("ALERTS_KEPT_DAYS", _days, default=396),
+        oidc_issuer=reading.value("OIDC_ISSUER", _issuer, default=None),
+        oidc_client_id=reading.value("OIDC_CLIENT_ID", str, default=""),
+        oidc_client_secret=reading.value("OIDC_CLIENT_SECRET", str, default=None),
+        oidc_domains=reading.value("OIDC_ALLOWED_DOMAINS", parse_domains, default=()),
+        oidc_roles=reading.value("OIDC_ROLES", parse_roles, default=_NO_ROLES),
+        oidc_groups_claim=reading.value("OIDC_GROUPS_CLAIM", str, default="groups"),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),
@@ -232,6 +270,17 @@ def _with_sender(reading: _Reading, settings: Settings) -> Settings:
         return replace(settings, mail_sender=Sender(user))
     reading.problems.append("SMTP_FROM is missing; set it to the address that mails come from")
     return settings
+
+
+def _require_client(reading: _Reading, settings: Settings) -> None:
+    if settings.oidc_issuer and not settings.oidc_client_id:
+        reading.problems.append("OIDC_CLIENT_ID is missing; set it to the id that the issuer gave")
+
+
+def _issuer(text: str) -> str:
+    if not text.startswith(("http://", "https://")) or "?" in text or "#" in text:
+        raise ValueError(f"is {text}; use an address as in https://login.example.com")
+    return text
 
 
 def _port(text: str) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -114,6 +115,7 @@ class _Up:
         try:
             async with local_picket(self._folder, port=self._options.port) as local:
                 self._print_addresses(local)
+                await self._print_link(local.api)
                 self._types = local.types
                 self._running = True
                 await self._watch(local)
@@ -154,6 +156,12 @@ class _Up:
         )
         for line in (*lines, *(f"note     {move}" for move in local.moves)):
             self._console.out(line, highlight=False)
+
+    async def _print_link(self, api: PublicApi) -> None:
+        """Tell where the pages are; everything else works without."""
+        with suppress(ApiRefusedError, ApiUnreachableError):
+            link = await api.sign_in_link()
+            self._console.out(f"pages    {link} (works once, for 24 h)", highlight=False)
 
     async def _watch(self, local: LocalPicket) -> None:
         title = f"{local.api.url} · Ctrl-C stops it"

@@ -1,7 +1,7 @@
 """What happens to accounts and their keys: one transaction per function."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -125,14 +125,21 @@ def create_key(
     return _add_key(connection, account_id, key, wish=wish, now_ms=now_ms), key
 
 
-def list_keys(connection: Connection) -> tuple[KeyRow, ...]:
-    """The API keys of all accounts, ended ones as well, oldest first."""
-    return store.list_keys(connection)
+def list_keys(connection: Connection, *, account_id: str | None = None) -> tuple[KeyRow, ...]:
+    """API keys, ended ones as well, oldest first. Without an account: of all."""
+    return store.list_keys(connection, account_id)
 
 
 def find_good_key(connection: Connection, key_id: str) -> KeyRow | None:
     """An API key. None: there is none with this id, or it has ended."""
     return store.find_good_key(connection, key_id)
+
+
+def note_use(connection: Connection, key_ids: Collection[str], *, now_ms: int) -> int:
+    """Remember that API keys were used just now; how many."""
+    if key_ids:
+        store.update_used(connection, key_ids, now_ms=now_ms)
+    return len(key_ids)
 
 
 def end_key(connection: Connection, key_id: str, *, account_id: str, now_ms: int) -> bool:
@@ -156,6 +163,7 @@ def _add_account(connection: Connection, *, name: str, now_ms: int) -> str:
 def _add_key(
     connection: Connection, account_id: str, key: NewKey, *, wish: KeyRequest, now_ms: int
 ) -> str:
-    caller = Caller(account_id=account_id, key_id=new_id(now_ms), role=wish.role)
+    key_id = new_id(now_ms)
+    caller = Caller(account_id=account_id, key_id=key_id, role=wish.role)
     store.insert_api_key(connection, key, caller, name=wish.name, now_ms=now_ms)
-    return caller.key_id
+    return key_id

@@ -23,10 +23,20 @@ class ApiKeys:
             database, store.find_key, pepper=pepper, monotonic=monotonic, remember_s=REMEMBER_S
         )
         database.listen(ApiKeyEnded, self._forget)
+        self._used: set[str] = set()
+        """Ids of the keys that were used since somebody last asked."""
 
     async def caller(self, raw_key: str) -> Caller | None:
         """Whom the key speaks for. None: it is unknown or ended."""
-        return await self._cache.find(digest_key(raw_key)) if _may_be_one(raw_key) else None
+        caller = await self._cache.find(digest_key(raw_key)) if _may_be_one(raw_key) else None
+        if caller is not None and caller.key_id is not None:
+            self._used.add(caller.key_id)
+        return caller
+
+    def take_used(self) -> frozenset[str]:
+        """The ids of the keys that were used since the last call."""
+        used, self._used = frozenset(self._used), set()
+        return used
 
     def _forget(self, ended: ApiKeyEnded) -> None:
         self._cache.forget(lambda caller: caller.key_id == ended.key_id)

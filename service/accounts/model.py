@@ -15,15 +15,23 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whom a request's API key speaks for."""
+    """Whom a request speaks for: an API key, or a user who is signed in."""
 
     account_id: str
-    key_id: str
+    key_id: str | None = None
+    """None: a user."""
+    user_id: str | None = None
+    """None: an API key."""
     role: Role = Role.READ_WRITE
 
     @property
+    def id(self) -> str:
+        """Under which requests are counted."""
+        return self.user_id or self.key_id or self.account_id
+
+    @property
     def may_write(self) -> bool:
-        """Whether the key changes things, and sees what is locked."""
+        """Whether the caller changes things, and sees what is locked."""
         return self.role is Role.READ_WRITE
 
 
@@ -48,6 +56,8 @@ class KeyRow:
     created_ms: int
     revoked_ms: int | None
     """None: it is good."""
+    used_ms: int | None
+    """When it was last used, to a minute. None: not since this is noted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """SQL of accounts and API keys."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
@@ -24,6 +24,7 @@ _KEYS: Final[Select[Any]] = select(
     api_key.c.masked,
     api_key.c.created_ms,
     api_key.c.revoked_ms,
+    api_key.c.used_ms,
 ).order_by(api_key.c.created_ms, api_key.c.id)
 _REVOKE: Final = (
     update(api_key)
@@ -95,9 +96,10 @@ def find_key(connection: Connection, digest: bytes) -> tuple[bytes, Caller] | No
     return row.hash, caller
 
 
-def list_keys(connection: Connection) -> tuple[KeyRow, ...]:
-    """The API keys of all accounts, ended ones as well, oldest first."""
-    return tuple(_key_row(row) for row in connection.execute(_KEYS))
+def list_keys(connection: Connection, account_id: str | None) -> tuple[KeyRow, ...]:
+    """API keys, ended ones as well, oldest first. None: of all accounts."""
+    found = _KEYS if account_id is None else _KEYS.where(api_key.c.account_id == account_id)
+    return tuple(_key_row(row) for row in connection.execute(found))
 
 
 def find_good_key(connection: Connection, key_id: str) -> KeyRow | None:
@@ -111,6 +113,12 @@ def revoke(connection: Connection, key_id: str, *, account_id: str, now_ms: int)
     """End a key; false when there is no such good key."""
     values = {"key_id": key_id, "of_account": account_id, "now_ms": now_ms}
     return connection.execute(_REVOKE, values).rowcount == 1
+
+
+def update_used(connection: Connection, key_ids: Collection[str], *, now_ms: int) -> None:
+    """Note that these keys were used."""
+    change = update(api_key).where(api_key.c.id.in_(key_ids))
+    connection.execute(change.values(used_ms=now_ms))
 
 
 def find_pepper_mark(connection: Connection) -> bytes | None:

@@ -1,10 +1,11 @@
 """Who changed what: written down and read."""
 
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple
 
 import structlog
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from service.audit.model import Entry
 from service.db.engine import announce
@@ -14,10 +15,13 @@ log = structlog.get_logger()
 
 KEPT_MS: Final = 400 * 24 * 3600 * 1000
 """More than a year, so that a yearly review finds the whole of it."""
+_LOOKED_THROUGH: Final = 5000
+"""How many entries tell which kinds of things there are to choose from."""
 _INSERT: Final = insert(audit)
 _NEWEST: Final = select(
     audit.c.account_id,
     audit.c.key_id,
+    audit.c.user_id,
     audit.c.operation,
     audit.c.resource,
     audit.c.resource_id,
@@ -41,7 +45,7 @@ def list_newest(
     query = _NEWEST.limit(limit)
     if account_id is not None:
         query = query.where(audit.c.account_id == account_id)
-    return tuple(map(_read, connection.execute(query)))
+    return tuple(_read(row) for row in connection.execute(query).mappings())
 
 
 def list_of(
@@ -63,12 +67,62 @@ def list_of(
         audit.c.at_ms >= window[0],
         audit.c.at_ms < window[1],
     ).limit(limit)
-    return tuple(map(_read, connection.execute(query)))
+    return tuple(_read(row) for row in connection.execute(query).mappings())
 
 
-def _read(row: Row[*tuple[Any, ...]]) -> Entry:
-    values = row._mapping  # noqa: SLF001 - its documented face
-    return Entry(**{**values, "fields": tuple(values["fields"])})
+def _read(row: Mapping[Any, Any]) -> Entry:
+    return Entry(**{**row, "fields": tuple(row["fields"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which entries of an account are listed."""
+
+    account_id: str
+    limit: int
+    key_id: str | None = None
+    """Only by this API key. None: by whomever."""
+    user_id: str | None = None
+    """Only by this user. None: by whomever."""
+    resource: str | None = None
+    """Only of this kind. None: of each."""
+    before: int | None = None
+    """Only entries with a smaller number, which are older. None: the newest."""
+
+
+class NumberedEntry(NamedTuple):
+    """An entry, and its number among all."""
+
+    number: int
+    entry: Entry
+
+
+def list_page(connection: Connection, wanted: Wanted) -> tuple[NumberedEntry, ...]:
+    """Entries of an account, newest first."""
+    query = _NEWEST.add_columns(audit.c.id).where(audit.c.account_id == wanted.account_id)
+    for column, value in (
+        (audit.c.key_id, wanted.key_id),
+        (audit.c.user_id, wanted.user_id),
+        (audit.c.resource, wanted.resource),
+    ):
+        query = query if value is None else query.where(column == value)
+    if wanted.before is not None:
+        query = query.where(audit.c.id < wanted.before)
+    found = [dict(row) for row in connection.execute(query.limit(wanted.limit)).mappings()]
+    return tuple(NumberedEntry(row.pop("id"), _read(row)) for row in found)
+
+
+def list_resources(connection: Connection, account_id: str) -> tuple[str, ...]:
+    """The kinds of things that were changed, by name."""
+    newest = (
+        select(audit.c.resource)
+        .where(audit.c.account_id == account_id)
+        .order_by(audit.c.id.desc())
+        .limit(_LOOKED_THROUGH)
+        .subquery()
+    )
+    found = select(newest.c.resource).distinct().order_by(newest.c.resource)
+    return tuple(connection.execute(found).scalars())
 
 
 def forget_old(connection: Connection, *, now_ms: int) -> int:
@@ -82,6 +136,7 @@ def log_entry(entry: Entry) -> None:
         "audit.changed",
         account_id=entry.account_id,
         key_id=entry.key_id,
+        user_id=entry.user_id,
         operation=entry.operation,
         resource=entry.resource,
         resource_id=entry.resource_id,

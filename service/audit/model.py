@@ -9,7 +9,9 @@ class Entry:
 
     account_id: str
     key_id: str | None
-    """The API key that asked for it. None: a link, or somebody at the service's own machine."""
+    """The API key that asked for it. None: a user, a link, or the service's own machine."""
+    user_id: str | None = None
+    """The user who asked for it. None: an API key, a link, or the service's own machine."""
     operation: str
     """The id of the operation in the OpenAPI document, or the name of a command."""
     resource: str

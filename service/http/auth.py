@@ -81,7 +81,7 @@ def _caller(
     also_account: AlsoAccount = None,
 ) -> Caller:
     kind = class_of(request.method, request.scope["route"].path)
-    refuse_early(backend.limits.wait_s(kind, caller.key_id))
+    refuse_early(backend.limits.wait_s(kind, caller.id))
     for header, meant in (("x-service-account", account), ("x-checkly-account", also_account)):
         if meant and meant != caller.account_id:
             raise ForbiddenError(f"This API key does not belong to the account in {header}.")
@@ -138,6 +138,6 @@ def _require_role(request: Request, caller: Caller) -> None:
         return
     if caller.role is Role.READ_ONLY:
         raise ForbiddenError(
-            f"This API key is {Role.READ_ONLY}; {request.method} takes one that is"
-            f" {Role.READ_WRITE}."
+            f"{'This API key' if caller.user_id is None else 'Your role'} is {Role.READ_ONLY};"
+            f" {request.method} takes one that is {Role.READ_WRITE}."
         )

@@ -1,7 +1,7 @@
 """The parts of the service that routes use, handed to the application once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,7 +19,9 @@ from service.exporter.pages import Exporter
 from service.http.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
+from service.oidc.provider import OpenIdProvider
 from service.sessions.waiting import SessionWaiters
+from service.users.passwords import Passwords
 from service.vault.encryption import Vault
 
 _SENDING: Final = SendingTools()
@@ -55,6 +57,10 @@ class Backend:
     """Whether subscribers of status pages get mails: there is a mail server, and a `public_url`."""
     sending: SendingTools = _SENDING
     """What alert channels send by."""
+    passwords: Passwords = field(default_factory=Passwords)
+    """Checks those of users."""
+    oidc: OpenIdProvider | None = None
+    """Who else may say who somebody is. None: nobody."""
     public_url: str | None = None
     """Where people and jobs reach the service. None: where the request came in."""
 

@@ -91,6 +91,7 @@ class Mutation:
         entry = Entry(
             account_id=self.caller.account_id,
             key_id=self.caller.key_id,
+            user_id=self.caller.user_id,
             operation=operation_id(route),
             resource=route.path.split("/")[2],
             resource_id=changed.resource_id,

@@ -36,6 +36,10 @@ class RateClass(StrEnum):
     """All calls of agents, per location key."""
     REFUSED = "refused keys"
     """Requests with an invalid key, per address."""
+    SIGN_INS = "sign-ins"
+    """Attempts to sign in with a password, right or wrong, per address."""
+    SIGN_INS_OF_USER = "sign-ins of a user"
+    """Attempts to sign in as one user, right or wrong, from wherever they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.SUBSCRIPTIONS: Allowance(20, 3600),
     RateClass.AGENTS: Allowance(120_000),
     RateClass.REFUSED: Allowance(300),
+    RateClass.SIGN_INS: Allowance(30, 300),
+    RateClass.SIGN_INS_OF_USER: Allowance(10, 300),
 }
 """The limits where no setting changes them."""
 _CLASSES: Final[Mapping[tuple[str, str], RateClass]] = {

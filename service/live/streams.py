@@ -56,7 +56,7 @@ class LiveStream:
     """What one open page is told."""
 
     account_id: str
-    key_id: str
+    caller_id: str
     check_ids: frozenset[str]
     """The checks that it is about. Empty: all of the account."""
     is_over: bool = False
@@ -110,17 +110,17 @@ class LiveStreams:
 
     @contextmanager
     def open(
-        self, *, account_id: str, key_id: str, check_ids: Sequence[str]
+        self, *, account_id: str, caller_id: str, check_ids: Sequence[str]
     ) -> Iterator[LiveStream]:
         """A stream for as long as the block lasts.
 
         Raises:
             TooManyError: the key has too many streams, or all have.
         """
-        own = sum(one.key_id == key_id for one in self._streams)
+        own = sum(one.caller_id == caller_id for one in self._streams)
         if own >= MOST_OF_KEY or len(self._streams) >= MOST:
             raise TooManyError("Too many pages are open at a time; this one asks now and then.")
-        stream = LiveStream(account_id, key_id, frozenset(check_ids), is_over=self._is_closed)
+        stream = LiveStream(account_id, caller_id, frozenset(check_ids), is_over=self._is_closed)
         self._streams[stream] = None
         try:
             yield stream

@@ -14,6 +14,21 @@ LINK_MS: Final = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Who signs in: an API key or a user, exactly one of both."""
+
+    key_id: str | None = None
+    """None: a user."""
+    user_id: str | None = None
+    """None: an API key."""
+
+    @classmethod
+    def of_caller(cls, caller: Caller) -> "Principal":
+        """Who signed in as this caller."""
+        return cls(key_id=caller.key_id, user_id=caller.user_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
     """Somebody who is signed in."""
 
@@ -21,7 +36,9 @@ class Visitor:
     """For whom operations of the API are carried out."""
     account_name: str
     name: str
-    """The name of the API key with which the visitor signed in."""
+    """The name of the user, or of the API key, with which the visitor signed in."""
+    email: str | None
+    """None: it was an API key."""
     csrf: str = field(repr=False)
     """The token without which no form of this session is accepted."""
     is_stale: bool

@@ -2,35 +2,46 @@
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy.sql.elements import ColumnElement
 
 from service.db.tables.sign_in import browser_session, sign_in_link
+from service.sign_in.model import Principal
 
 
 class SessionRow(NamedTuple):
     """A session of a browser."""
 
-    key_id: str
+    principal: Principal
     created_ms: int
     expires_ms: int
 
 
 def insert_session(
-    connection: Connection, hashed: bytes, key_id: str, *, now_ms: int, expires_ms: int
+    connection: Connection, hashed: bytes, who: Principal, *, now_ms: int, expires_ms: int
 ) -> None:
     """Store a session by the keyed hash of its secret."""
-    row = {"hash": hashed, "key_id": key_id, "created_ms": now_ms, "expires_ms": expires_ms}
+    row = {
+        "hash": hashed,
+        "key_id": who.key_id,
+        "user_id": who.user_id,
+        "created_ms": now_ms,
+        "expires_ms": expires_ms,
+    }
     connection.execute(insert(browser_session), row)
 
 
 def find_session(connection: Connection, hashed: bytes, *, now_ms: int) -> SessionRow | None:
     """A session that has not ended. None: there is none."""
     columns = browser_session.c
-    found = select(columns.key_id, columns.created_ms, columns.expires_ms).where(
+    found = select(columns.key_id, columns.user_id, columns.created_ms, columns.expires_ms).where(
         columns.hash == hashed, columns.expires_ms > now_ms
     )
     row = connection.execute(found).first()
-    return None if row is None else SessionRow(*row)
+    if row is None:
+        return None
+    who = Principal(key_id=row.key_id, user_id=row.user_id)
+    return SessionRow(who, row.created_ms, row.expires_ms)
 
 
 def extend_session(connection: Connection, hashed: bytes, expires_ms: int) -> None:
@@ -44,18 +55,60 @@ def delete_session(connection: Connection, hashed: bytes) -> None:
     connection.execute(delete(browser_session).where(browser_session.c.hash == hashed))
 
 
-def insert_link(connection: Connection, hashed: bytes, key_id: str, expires_ms: int) -> None:
+def delete_all(connection: Connection, who: Principal) -> int:
+    """End every session of somebody, and their links; how many rows went."""
+    return sum(
+        connection.execute(delete(table).where(_is_of(table, who))).rowcount
+        for table in (browser_session, sign_in_link)
+    )
+
+
+def _is_of(table: Table, who: Principal) -> ColumnElement[bool]:
+    if who.user_id is not None:
+        return table.c.user_id == who.user_id
+    return table.c.key_id == who.key_id
+
+
+def insert_link(
+    connection: Connection,
+    hashed: bytes,
+    who: Principal,
+    *,
+    sets_password: bool,
+    expires_ms: int,
+) -> None:
     """Store a link by the keyed hash of its secret."""
-    row = {"hash": hashed, "key_id": key_id, "expires_ms": expires_ms}
+    row = {
+        "hash": hashed,
+        "key_id": who.key_id,
+        "user_id": who.user_id,
+        "sets_password": sets_password,
+        "expires_ms": expires_ms,
+    }
     connection.execute(insert(sign_in_link), row)
 
 
-def take_link(connection: Connection, hashed: bytes, *, now_ms: int) -> str | None:
-    """Use a link up: the id of the key it stands for. None: it is not good, or no longer."""
+def take_link(
+    connection: Connection, hashed: bytes, *, sets_password: bool, now_ms: int
+) -> Principal | None:
+    """Use a link up: whose it is. None: it is not good, or no longer."""
+    columns = sign_in_link.c
     used = delete(sign_in_link).where(
-        sign_in_link.c.hash == hashed, sign_in_link.c.expires_ms > now_ms
+        columns.hash == hashed,
+        columns.sets_password == sets_password,
+        columns.expires_ms > now_ms,
     )
-    return connection.execute(used.returning(sign_in_link.c.key_id)).scalar()
+    row = connection.execute(used.returning(columns.key_id, columns.user_id)).first()
+    return None if row is None else Principal(key_id=row.key_id, user_id=row.user_id)
+
+
+def find_password_link(connection: Connection, hashed: bytes, *, now_ms: int) -> str | None:
+    """The id of the user who may choose a password with this link. None: it is not good."""
+    columns = sign_in_link.c
+    found = select(columns.user_id).where(
+        columns.hash == hashed, columns.sets_password, columns.expires_ms > now_ms
+    )
+    return connection.execute(found).scalar()
 
 
 def forget_expired(connection: Connection, *, now_ms: int) -> int:

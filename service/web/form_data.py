@@ -23,6 +23,10 @@ class FormData:
         """The last value of a field, without blanks around it; empty when it was not sent."""
         return self._last.get(name, "").strip()
 
+    def secret(self, name: str) -> str:
+        """The last value of a field as it was typed: blanks may be a part of a password."""
+        return self._last.get(name, "")
+
     def all(self, name: str) -> tuple[str, ...]:
         """Every value of a field."""
         return tuple(value for key, value in self.pairs if key == name)

@@ -15,12 +15,14 @@ from service.sign_in import actions as sign_in
 from service.sign_in.model import Visitor
 from service.web.form_data import read_form
 from service.web.rendering import Renderer, html_response, theme_of
+from service.web.same_origin import require_same_origin
+from service.web.sign_in.cookies import SESSION_COOKIE, PrivateCookies
 from service.web.visit import Visit
 
-SESSION_COOKIE: Final = "picket_session"
 CSRF_FIELD: Final = "csrf"
 _CSRF_HEADER: Final = "x-csrf-token"
 _SEE_OTHER: Final = 303
+_READING: Final = frozenset({"GET", "HEAD"})
 
 _WRONG_FORM: Final = (
     "This form was open for too long, or came from elsewhere. Nothing was changed: load the page"
@@ -37,6 +39,7 @@ class Pages:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.renderer = Renderer(backend.public_url)
+        self.cookies = PrivateCookies(backend.public_url)
 
     @property
     def backend(self) -> Backend:
@@ -61,7 +64,7 @@ class Pages:
             visitor = await self._visitor(request)
             if visitor is None:
                 return self._ask_to_sign_in(request)
-            return await self._answer(request, _with_token(page), visitor)
+            return await self._answer(request, self._from_own_page(page), visitor)
 
         return Route(path, endpoint, methods=["POST"], include_in_schema=False)
 
@@ -70,25 +73,38 @@ class Pages:
 
         async def endpoint(request: Request) -> Response:
             try:
+                if request.method not in _READING:
+                    require_same_origin(request, self._backend.public_url)
                 return await page(request, self._backend, self.renderer)
             except ApiError as refusal:
-                return self._problem(request, int(refusal.status), refusal.message)
+                return self._problem(request, refusal)
 
         return Route(path, endpoint, methods=list(methods), include_in_schema=False)
 
+    def _from_own_page(self, page: Page) -> Page:
+        async def checked(visit: Visit) -> Response:
+            require_same_origin(visit.request, self._backend.public_url)
+            return await _with_token(page)(visit)
+
+        return checked
+
     async def _answer(self, request: Request, page: Page, visitor: Visitor) -> Response:
         visit = Visit(
-            request=request, backend=self._backend, renderer=self.renderer, visitor=visitor
+            request=request,
+            backend=self._backend,
+            renderer=self.renderer,
+            cookies=self.cookies,
+            visitor=visitor,
         )
         try:
             return await page(visit)
         except ApiError as refusal:
-            return self._problem(request, int(refusal.status), refusal.message)
+            return self._problem(request, refusal)
         except HTTPException as refusal:
-            return self._problem(request, refusal.status_code, str(refusal.detail))
+            return self._page(request, refusal.status_code, str(refusal.detail))
 
     async def _visitor(self, request: Request) -> Visitor | None:
-        raw = request.cookies.get(SESSION_COOKIE)
+        raw = self.cookies.read(request, SESSION_COOKIE)
         if not raw:
             return None
         backend = self._backend
@@ -108,7 +124,12 @@ class Pages:
         where = "" if request.method != "GET" or back == "/" else f"?next={quote(back, safe='')}"
         return RedirectResponse(self.renderer.url("/sign-in") + where, _SEE_OTHER)
 
-    def _problem(self, request: Request, status: int, message: str) -> Response:
+    def _problem(self, request: Request, refusal: ApiError) -> Response:
+        answer = self._page(request, int(refusal.status), refusal.message)
+        answer.headers.update(refusal.headers)
+        return answer
+
+    def _page(self, request: Request, status: int, message: str) -> Response:
         html = self.renderer.render(
             "problem.html", title=phrase(status), message=message, theme=theme_of(request)
         )

@@ -3,7 +3,7 @@
 from starlette.routing import BaseRoute, Route
 
 from service.http.dependencies import Backend
-from service.web import alerts_page, gallery, live, locations_page, overview, sign_in_page
+from service.web import alerts_page, gallery, live, locations_page, overview
 from service.web.check import check_page
 from service.web.page_routing import Pages
 from service.web.resources import (
@@ -15,15 +15,23 @@ from service.web.resources import (
     window_pages,
 )
 from service.web.result import result_page
+from service.web.settings import audit_page, keys_page, settings_page, users_page
+from service.web.sign_in import oidc_page, password_page, sign_in_page
 from service.web.static_files import PREFIX, serve_asset
 from service.web.status_page import visitor_pages
 
 _PARTS = (
+    oidc_page.routes,
+    password_page.routes,
     sign_in_page.routes,
     overview.routes,
     live.routes,
     check_forms.routes,
     check_page.routes,
+    settings_page.routes,
+    keys_page.routes,
+    users_page.routes,
+    audit_page.routes,
     locations_page.routes,
     alerts_page.routes,
     result_page.routes,

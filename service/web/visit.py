@@ -15,6 +15,7 @@ from service.sign_in.model import Visitor
 from service.vault.encryption import Viewer
 from service.web.api_calls import ApiAnswer, call_api
 from service.web.rendering import Renderer, html_response, theme_of
+from service.web.sign_in.cookies import PrivateCookies
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ class Visit:
     request: Request
     backend: Backend
     renderer: Renderer
+    cookies: PrivateCookies
     visitor: Visitor
 
     @property

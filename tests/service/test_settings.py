@@ -5,6 +5,7 @@ import pytest
 
 from agent.settings_table import SETTINGS
 from contract.suggestions import UnknownName
+from service.accounts.model import Role
 from service.errors import SettingsError
 from service.mail.model import Sender
 from service.settings import BadgeAccess, LogFormat, LogLevel, MetricsAccess, read_settings
@@ -177,3 +178,35 @@ def test_what_belongs_to_agents_and_others_is_left_alone() -> None:
 
 def test_a_link_to_a_neighbour_is_no_slip_of_the_pen() -> None:
     assert read_settings({"SERVICE_PORTS": "tcp://10.0.0.1:80"}).unknown == ()
+
+
+def test_an_identity_provider_is_off_unless_it_is_set_whole() -> None:
+    given = {
+        "OIDC_ISSUER": "https://login.example.com",
+        "OIDC_CLIENT_ID": "picket",
+        "OIDC_ALLOWED_DOMAINS": "Example.com, example.org",
+        "OIDC_ROLES": "sre=read_write,all staff=READ_ONLY",
+    }
+    chosen = read_settings(given).oidc
+
+    assert read_settings({}).oidc is None
+    assert chosen is not None
+    assert chosen.domains == ("example.com", "example.org")
+    assert dict(chosen.roles) == {"sre": Role.READ_WRITE, "all staff": Role.READ_ONLY}
+    with pytest.raises(SettingsError, match="OIDC_CLIENT_ID is missing"):
+        read_settings({"OIDC_ISSUER": "https://login.example.com"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("OIDC_ISSUER", "login.example.com", "use an address as in https://login.example.com"),
+        ("OIDC_ALLOWED_DOMAINS", "@example.com", "use domains as in example.com"),
+        ("OIDC_ROLES", "sre=BOSS", "use roles as in sre=READ_WRITE"),
+    ],
+)
+def test_a_wrong_setting_of_the_identity_provider_says_what_to_use(
+    name: str, value: str, words: str
+) -> None:
+    with pytest.raises(SettingsError, match=words):
+        read_settings({name: value})

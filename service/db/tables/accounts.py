@@ -27,6 +27,7 @@ api_key: Final = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("revoked_ms", BigInteger),  # None: it is good
     Column("role", String, nullable=False, server_default="READ_WRITE"),  # service.accounts Role
+    Column("used_ms", BigInteger),  # to a minute; None: not since this is noted
 )
 
 key_pepper: Final = Table(
@@ -42,13 +43,14 @@ audit: Final = Table(
     declared,
     Column("id", COUNTED, primary_key=True),
     Column("account_id", String, nullable=False),
-    Column("key_id", String),  # None: somebody at the service's own machine
+    Column("key_id", String),  # None: a user, a link, or somebody at the service's own machine
     Column("operation", String, nullable=False),  # of the OpenAPI document, or of a command
     Column("resource", String, nullable=False),  # as its path has it
     Column("resource_id", String),  # None: several, or none
     Column("fields", JSON, nullable=False),  # names of those that were set; no values
     Column("address", String),  # None: not known
     Column("at_ms", BigInteger, nullable=False),
+    Column("user_id", String),  # None: an API key, a link, or somebody at the service's machine
     Index(None, "account_id", "id"),
     Index(None, "at_ms"),
     sqlite_autoincrement=True,

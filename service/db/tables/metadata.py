@@ -15,6 +15,7 @@ from service.db.tables import (
     runs,
     sign_in,
     status_pages,
+    users,
 )
 from service.db.tables.conventions import declared
 
@@ -30,6 +31,7 @@ SUBJECTS: Final = (
     status_pages,
     alert_channels,
     analytics,
+    users,
     sign_in,
 )
 """Every module that declares tables; a test holds this equal to the folder."""

@@ -23,7 +23,7 @@ async def test_results_of_a_moment_make_one_event_and_those_of_others_none(
     bob = await api.another_user("Bob")
     own, foreign = await a_check(api.alice), await a_check(bob)
     account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=()) as stream:
+    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=()) as stream:
         place = api.alice.secrets.location_id
         await store_all(
             api,
@@ -39,7 +39,7 @@ async def test_results_of_a_moment_make_one_event_and_those_of_others_none(
 async def test_an_event_says_whether_all_runs_passed(api: PublicApi) -> None:
     check = await a_check(api.alice)
     account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=()) as stream:
+    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=()) as stream:
         await store(api, check, failed())
 
         change = await stream.next(within_s=SOON_S)
@@ -50,7 +50,7 @@ async def test_an_event_says_whether_all_runs_passed(api: PublicApi) -> None:
 async def test_a_page_of_one_check_is_not_told_of_others(api: PublicApi) -> None:
     own, other = await a_check(api.alice), await a_check(api.alice)
     account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=[own["id"]]) as one:
+    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=[own["id"]]) as one:
         await store(api, other, passed())
         assert await one.next(within_s=A_WHILE_S) is None
 
@@ -60,7 +60,7 @@ async def test_a_page_of_one_check_is_not_told_of_others(api: PublicApi) -> None
 
 async def test_a_change_by_the_api_is_told(api: PublicApi) -> None:
     account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, key_id="1", check_ids=()) as stream:
+    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=()) as stream:
         await a_check(api.alice)
 
         assert await stream.next(within_s=SOON_S) == Change(None, is_quiet=False)
@@ -68,22 +68,22 @@ async def test_a_change_by_the_api_is_told(api: PublicApi) -> None:
 
 async def test_a_key_has_so_many_streams_and_no_more(api: PublicApi) -> None:
     live = api.backend.live
-    opened = [live.open(account_id="a", key_id="1", check_ids=()) for _ in range(MOST_OF_KEY)]
+    opened = [live.open(account_id="a", caller_id="1", check_ids=()) for _ in range(MOST_OF_KEY)]
     for one in opened:
         one.__enter__()
 
-    with pytest.raises(TooManyError), live.open(account_id="a", key_id="1", check_ids=()):
+    with pytest.raises(TooManyError), live.open(account_id="a", caller_id="1", check_ids=()):
         pass
-    with live.open(account_id="a", key_id="2", check_ids=()):
+    with live.open(account_id="a", caller_id="2", check_ids=()):
         pass
     opened.pop().__exit__(None, None, None)
-    with live.open(account_id="a", key_id="1", check_ids=()):
+    with live.open(account_id="a", caller_id="1", check_ids=()):
         pass
 
 
 async def test_streams_end_with_the_service(api: PublicApi) -> None:
     live = api.backend.live
-    with live.open(account_id="a", key_id="1", check_ids=()) as stream:
+    with live.open(account_id="a", caller_id="1", check_ids=()) as stream:
         live.close()
 
         assert await stream.next(within_s=60) is None

@@ -2,7 +2,7 @@
 
 from service.accounts.actions import end_key
 from service.sign_in import actions
-from service.sign_in.model import LINK_MS, LONGEST_SESSION_MS, SESSION_MS
+from service.sign_in.model import LINK_MS, LONGEST_SESSION_MS, SESSION_MS, Principal
 from tests.servers.public_api import PEPPER, PublicApi
 
 HOUR_MS = 3_600_000
@@ -12,7 +12,7 @@ async def _start(api: PublicApi) -> str:
     caller = await api.backend.keys.caller(api.alice.secrets.api_key)
     assert caller is not None
     session = await api.database.write(
-        lambda c: actions.start_session(c, PEPPER, caller.key_id, now_ms=0)
+        lambda c: actions.start_session(c, PEPPER, Principal.of_caller(caller), now_ms=0)
     )
     return session.raw
 
@@ -57,7 +57,7 @@ async def test_a_link_signs_in_once(api: PublicApi) -> None:
     caller = await api.backend.keys.caller(api.alice.secrets.api_key)
     assert caller is not None
     link = await api.database.write(
-        lambda c: actions.create_link(c, PEPPER, caller.key_id, now_ms=0)
+        lambda c: actions.create_link(c, PEPPER, Principal.of_caller(caller), now_ms=0)
     )
 
     first = await api.database.write(lambda c: actions.redeem_link(c, PEPPER, link, now_ms=1))
@@ -72,7 +72,7 @@ async def test_a_link_that_is_too_old_signs_nobody_in(api: PublicApi) -> None:
     caller = await api.backend.keys.caller(api.alice.secrets.api_key)
     assert caller is not None
     link = await api.database.write(
-        lambda c: actions.create_link(c, PEPPER, caller.key_id, now_ms=0)
+        lambda c: actions.create_link(c, PEPPER, Principal.of_caller(caller), now_ms=0)
     )
 
     assert (

@@ -9,7 +9,8 @@ import aiohttp
 import pytest
 from playwright.async_api import Browser, Page
 
-from service.web.page_routing import SESSION_COOKIE
+from service.web.sign_in.cookies import SESSION_COOKIE
+from tests.builders.web_users import PASSWORD
 from tests.servers.public_api import PublicApi
 from tests.servers.web_browser import web_browser
 
@@ -56,12 +57,24 @@ class WebUser:
 
 async def sign_in(api: PublicApi, key: str) -> WebUser:
     """Sign in with an API key."""
-    async with api.http.post(
-        api.url + "/sign-in", data={"key": key}, allow_redirects=False
-    ) as answer:
+    return await enter(api, {"key": key})
+
+
+async def sign_in_user(api: PublicApi, email: str, password: str = PASSWORD) -> WebUser:
+    """Sign in with a password."""
+    return await enter(api, {"email": email, "password": password})
+
+
+async def enter(api: PublicApi, form: dict[str, str], path: str = "/sign-in") -> WebUser:
+    """Send a form that signs in."""
+    async with api.http.post(api.url + path, data=form, allow_redirects=False) as answer:
         assert answer.status == 303, await answer.text()
-        cookie = SimpleCookie(answer.headers["set-cookie"])
-    return WebUser(api.url, api.http, cookie[SESSION_COOKIE].value)
+        return WebUser(api.url, api.http, session_of(answer.headers["set-cookie"]))
+
+
+def session_of(set_cookie: str) -> str:
+    """The secret of the session that an answer sets."""
+    return SimpleCookie(set_cookie)[SESSION_COOKIE].value
 
 
 @pytest.fixture

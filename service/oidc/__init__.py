@@ -1,0 +1,1 @@
+"""OpenID Connect: an identity provider says who somebody is."""

@@ -1,0 +1,1 @@
+"""The account: who may do what, and who did what."""

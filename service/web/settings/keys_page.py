@@ -1,0 +1,101 @@
+"""`/settings/keys`: API keys, which are made here and end here."""
+
+from typing import Final
+
+from sqlalchemy import Connection
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from service.accounts import actions as accounts
+from service.accounts.actions import KeyRequest
+from service.accounts.keys import NewKey
+from service.accounts.model import KeyRow, Role
+from service.http.errors import NotFoundError
+from service.web.form_data import read_form
+from service.web.page_routing import Pages
+from service.web.settings.recorded_change import change_recorded, require_writer
+from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.visit import Visit
+
+_MOST_NAME_LETTERS: Final = 200
+
+
+def routes(pages: Pages) -> tuple[BaseRoute, ...]:
+    """The list, a new one, and the end of one."""
+    return (
+        pages.show("/settings/keys", _show),
+        pages.change("/settings/keys", _create),
+        pages.show("/settings/keys/{keyId}/end", _ask),
+        pages.change("/settings/keys/{keyId}/end", _end),
+    )
+
+
+async def _show(visit: Visit) -> Response:
+    return await _page(visit)
+
+
+async def _create(visit: Visit) -> Response:
+    form = await read_form(visit.request)
+    wish = KeyRequest(
+        name=form.text("name")[:_MOST_NAME_LETTERS],
+        role=Role.READ_ONLY if form.text("role") == Role.READ_ONLY else Role.READ_WRITE,
+        of_user=form.text("kind") != "program",
+    )
+
+    def act(connection: Connection, now_ms: int) -> tuple[str, NewKey]:
+        return accounts.create_key(
+            connection, visit.backend.pepper, visit.account_id, wish=wish, now_ms=now_ms
+        )
+
+    key = await change_recorded(visit, "keys create", act, fields=("name", "role"))
+    return await _page(visit, made=key, wish=wish)
+
+
+async def _ask(visit: Visit) -> Response:
+    require_writer(visit)
+    key = await visit.read(lambda c: _find(c, visit))
+    return visit.page("settings_key_end.html", key=key, is_own=_is_own(visit, key))
+
+
+async def _end(visit: Visit) -> Response:
+    def act(connection: Connection, now_ms: int) -> tuple[str, KeyRow]:
+        key = _find(connection, visit)
+        accounts.end_key(connection, key.id, account_id=visit.account_id, now_ms=now_ms)
+        return key.id, key
+
+    key = await change_recorded(visit, "keys revoke", act)
+    if not _is_own(visit, key):
+        return visit.go("/settings/keys")
+    answer = visit.go("/sign-in")
+    visit.cookies.delete(visit.request, answer, SESSION_COOKIE)
+    return answer
+
+
+def _find(connection: Connection, visit: Visit) -> KeyRow:
+    key = accounts.find_good_key(connection, str(visit.request.path_params["keyId"]))
+    if key is None or key.account_id != visit.account_id:
+        raise NotFoundError("There is no such API key, or it has ended.")
+    return key
+
+
+def _is_own(visit: Visit, key: KeyRow) -> bool:
+    return visit.visitor.caller.key_id == key.id
+
+
+async def _page(
+    visit: Visit, *, made: NewKey | None = None, wish: KeyRequest | None = None
+) -> Response:
+    def query(connection: Connection) -> tuple[tuple[KeyRow, ...], int]:
+        keys = accounts.list_keys(connection, account_id=visit.account_id)
+        return keys, visit.now_ms(connection)
+
+    keys, now_ms = await visit.read(query)
+    return visit.page(
+        "settings_keys.html",
+        good=[key for key in reversed(keys) if key.revoked_ms is None],
+        ended=[key for key in reversed(keys) if key.revoked_ms is not None],
+        now_ms=now_ms,
+        made=made,
+        wish=wish,
+        own_id=visit.visitor.caller.key_id,
+    )

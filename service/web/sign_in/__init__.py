@@ -1,0 +1,1 @@
+"""Pages for whoever is not signed in yet."""
