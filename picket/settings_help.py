@@ -25,6 +25,17 @@ SERVICE_ROWS: Final = (
         "The URL at which people reach the service. Default: that of each request.",
     ),
     (
+        "TRACE_VIEWER_PORT",
+        "The port of the trace viewer; 0 for any free one, off for none. Default: 8083.",
+    ),
+    (
+        "TRACE_VIEWER_URL",
+        (
+            "The URL at which people reach the trace viewer, on a host name of its own. Default: "
+            "http://localhost or http://127.0.0.1, for browsers on the same machine."
+        ),
+    ),
+    (
         "TRUSTED_PROXIES",
         "Addresses and networks of proxies whose X-Forwarded-For is trusted. Default: 127.0.0.1.",
     ),

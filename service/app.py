@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from service.accounts import actions as accounts
@@ -77,6 +78,8 @@ from service.sign_in import actions as sign_in
 from service.subscriptions import actions as subscriptions
 from service.subscriptions.mails import GROUP as MAIL_GROUP
 from service.subscriptions.mails import Links, StatusMails
+from service.traces.trace_links import TraceLinks, ViewerAddress
+from service.traces.viewer_app import viewer_app
 from service.vault.encryption import Vault
 from service.vault.startup import open_vault
 
@@ -110,6 +113,8 @@ class Service:
     """What a first start made. None: it was none."""
     claim_queue: ClaimQueue
     waiters: SessionWaiters
+    trace_viewer: ASGIApp
+    """What answers at the trace viewer's origin."""
     live: LiveStreams
 
     async def end_long_polls(self) -> None:
@@ -322,6 +327,9 @@ def _assemble(
         claim_queue=claim_queue,
         waiters=backend.waiters,
         live=backend.live,
+        trace_viewer=viewer_app(
+            TraceLinks(backend.pepper), backend.artifacts, public_url=settings.public_url
+        ),
     )
     return service, presence
 
@@ -392,6 +400,7 @@ def _backend(
         sends_status_mails=settings.smtp_server is not None and settings.public_url is not None,
         sending=_sending_tools(settings),
         oidc=_identity_provider(settings),
+        trace_viewer=ViewerAddress(port=settings.trace_viewer_port, url=settings.trace_viewer_url),
         public_url=settings.public_url,
     )
 

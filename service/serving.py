@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -191,13 +191,20 @@ async def serve(settings: Settings) -> None:
         SettingsError: it cannot listen where the settings say, and then nothing has been made yet,
             or not keep its data there, alone.
     """
-    with listen(settings) as listening, held_folders(settings):
-        await _serve_at(listening, settings)
+    with listen(settings) as listening, held_folders(settings), contextlib.ExitStack() as stack:
+        viewer = listen_for_viewer(settings)
+        if viewer is not None:
+            stack.enter_context(viewer)
+        await _serve_at(listening, viewer, settings)
     log.info("service.stopped")
 
 
-async def _serve_at(listening: socket.socket, settings: Settings) -> None:
+async def _serve_at(
+    listening: socket.socket, viewer: socket.socket | None, settings: Settings
+) -> None:
     """Listen from the start, so that a long migration does not look like a dead process."""
+    port_of_viewer = None if viewer is None else viewer.getsockname()[1]
+    settings = replace(settings, trace_viewer_port=port_of_viewer)
     front = StartupGate()
     server = Server(_config(front), front)
     host, port = listening.getsockname()[:2]
@@ -211,13 +218,40 @@ async def _serve_at(listening: socket.socket, settings: Settings) -> None:
             server.open(service)
             if front.stage is Stage.READY:
                 log.info("service.ready", host=host, port=port)
-            await serving
+            async with _serving_viewer(viewer, service.trace_viewer):
+                await serving
     finally:
         server.should_exit = True
         await serving
 
 
-def _config(front: StartupGate) -> uvicorn.Config:
+class _ViewerServer(uvicorn.Server):
+    """uvicorn's server, which leaves signals to that of the service."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing: whoever started it ends it."""
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _serving_viewer(viewer: socket.socket | None, app: ASGIApp) -> AsyncIterator[None]:
+    """Answer at the trace viewer's origin for as long as the context lasts."""
+    if viewer is None:
+        yield
+        return
+    server = _ViewerServer(_config(app))
+    serving = asyncio.create_task(server.serve(sockets=[viewer]), name="trace-viewer")
+    host, port = viewer.getsockname()[:2]
+    log.info("trace_viewer.listening", host=host, port=port)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def _config(front: ASGIApp) -> uvicorn.Config:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     connections = Connections(limits_for(files))
     return uvicorn.Config(
@@ -313,6 +347,22 @@ def listen(settings: Settings) -> socket.socket:
         raise SettingsError(
             (f"SERVICE_HOST is {host}; use an address of this machine, as in 127.0.0.1",)
         ) from problem
+
+
+def listen_for_viewer(settings: Settings) -> socket.socket | None:
+    """Listen for the trace viewer. None: it is off, or its port cannot be had.
+
+    The service is worth more than its viewer: pages say then that there is none.
+    """
+    port = settings.trace_viewer_port
+    if port is None:
+        return None
+    try:
+        return listen(replace(settings, port=port))
+    except SettingsError as problem:
+        reason = problem.problems[0].replace("SERVICE_PORT", "TRACE_VIEWER_PORT")
+        log.warning("trace_viewer.not_listening", port=port, reason=reason)
+        return None
 
 
 def _prompt(listening: socket.socket) -> socket.socket:

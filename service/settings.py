@@ -9,6 +9,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 from contract.suggestions import UnknownName, unknown_names
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
@@ -28,6 +29,7 @@ _SQLITE: Final = "sqlite:///"
 _DATABASE_FILE: Final = "picket.db"
 _LEAST_KEY_LETTERS: Final = 32
 _NO_ROLES: Final[Mapping[str, Role]] = MappingProxyType({})
+_VIEWER_PORT: Final[int | None] = 8083
 
 
 class LogLevel(StrEnum):
@@ -75,6 +77,12 @@ class Settings:
     """DATABASE_URL: sqlite:/// and a path; without it a file in SERVICE_DATA_DIR."""
     public_url: str | None = None
     """SERVICE_PUBLIC_URL: where people reach the service. None: where the request came in."""
+    trace_viewer_port: int | None = _VIEWER_PORT
+    """TRACE_VIEWER_PORT: where the trace viewer listens, an origin of its own; 0 for any free one.
+    None: it is off."""
+    trace_viewer_url: str | None = None
+    """TRACE_VIEWER_URL: where people reach the trace viewer, with a host of its own. None: at the
+    other one of the names 127.0.0.1 and localhost."""
     trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
     """TRUSTED_PROXIES: addresses and networks of proxies whose `X-Forwarded-For` counts."""
     log_level: LogLevel = LogLevel.INFO
@@ -166,6 +174,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
     reading = _Reading(os.environ if environ is None else environ)
     settings = _with_sender(reading, replace(_known(reading), unknown=reading.unknown()))
     _require_client(reading, settings)
+    _check_viewer(reading, settings)
     if reading.problems:
         raise SettingsError(tuple(reading.problems))
     return settings
@@ -224,6 +233,8 @@ def _known(reading: _Reading) -> Settings:
             "DATABASE_URL", _database_file, default=data_dir / _DATABASE_FILE
         ),
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
+        trace_viewer_port=reading.value("TRACE_VIEWER_PORT", _port_or_off, default=_VIEWER_PORT),
+        trace_viewer_url=reading.value("TRACE_VIEWER_URL", _origin, default=None),
         trusted_proxies=reading.value("TRUSTED_PROXIES", _networks, default=("127.0.0.1",)),
         log_level=reading.value("LOG_LEVEL", _level, default=LogLevel.INFO),
         log_format=reading.value("LOG_FORMAT", _format, default=default_format),
@@ -260,6 +271,19 @@ def _known(reading: _Reading) -> Settings:
     )
 
 
+def _check_viewer(reading: _Reading, settings: Settings) -> None:
+    """Cookies ignore ports: on the service's host, those of a session would reach the viewer."""
+    if settings.trace_viewer_url is None:
+        return
+    if settings.public_url is None:
+        reading.problems.append("TRACE_VIEWER_URL needs SERVICE_PUBLIC_URL; set both")
+    elif urlsplit(settings.public_url).hostname == urlsplit(settings.trace_viewer_url).hostname:
+        reading.problems.append(
+            f"TRACE_VIEWER_URL is {settings.trace_viewer_url}, which has the host of"
+            " SERVICE_PUBLIC_URL; use another host name"
+        )
+
+
 def _with_sender(reading: _Reading, settings: Settings) -> Settings:
     """Mails need a sender; the user of the mail server is one where it is an address."""
     server = settings.smtp_server
@@ -287,6 +311,17 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
         raise ValueError(f"is {text}; use 0 to 65535")
     return int(text)
+
+
+def _port_or_off(text: str) -> int | None:
+    return None if text.lower() == "off" else _port(text)
+
+
+def _origin(text: str) -> str:
+    parts = urlsplit(_url(text))
+    if not parts.hostname or parts.path or parts.query or parts.fragment:
+        raise ValueError(f"is {text}; use a scheme and a host, as in https://traces.example.com")
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _count(text: str) -> int:

@@ -289,6 +289,7 @@ def service_program(
             **alerts,
             "SERVICE_HOST": HOST,
             "SERVICE_PORT": str(port),
+            "TRACE_VIEWER_PORT": "0",
             "SERVICE_DATA_DIR": str(folder.service),
             # What shows results as they come asks for those of a dozen checks each second.
             "RESULT_LISTS_PER_MINUTE": "600",

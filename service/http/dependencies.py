@@ -21,10 +21,12 @@ from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
 from service.oidc.provider import OpenIdProvider
 from service.sessions.waiting import SessionWaiters
+from service.traces.trace_links import ViewerAddress
 from service.users.passwords import Passwords
 from service.vault.encryption import Vault
 
 _SENDING: Final = SendingTools()
+_NO_VIEWER: Final = ViewerAddress()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,8 @@ class Backend:
     """Checks those of users."""
     oidc: OpenIdProvider | None = None
     """Who else may say who somebody is. None: nobody."""
+    trace_viewer: ViewerAddress = _NO_VIEWER
+    """Where browsers find the viewer of traces."""
     public_url: str | None = None
     """Where people and jobs reach the service. None: where the request came in."""
 

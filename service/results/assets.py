@@ -19,11 +19,35 @@ _MOST_NAMES: Final = 10
 _ANY_TYPE: Final = "application/octet-stream"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """A file of one attempt of a run."""
+
+    location_id: str
+    run_id: int
+    fence: int
+    """The fence of the claim under which it was made: each attempt keeps its own files."""
+    name: str
+    """One that `contract.agent_api.ARTIFACT_NAME` lets through."""
+
+    def path(self, folder: Path) -> Path:
+        """The file, once it is whole."""
+        return self._run(folder) / str(self.fence) / self.name
+
+    def unfinished(self, folder: Path) -> Path:
+        """What came of it so far; each claim has its own, so that no two mix their bytes."""
+        return self._run(folder) / f"{self.name}.{self.fence}.part"
+
+    def _run(self, folder: Path) -> Path:
+        return folder / self.location_id / str(self.run_id)
+
+
 @dataclass(frozen=True, slots=True)
 class Asset:
     """A file of a result."""
 
     artifact: Artifact
+    file: RunFile
     path: Path
     """Where it lies, if it has arrived."""
 
@@ -41,9 +65,10 @@ def assets_of(
     artifacts = result.detail.outcome.artifacts if result.detail else ()
     location_id = locations.list_ids_by_slug(connection, account_id).get(result.location)
     return tuple(
-        Asset(one, _path(result, location_id or "gone", one.name, folder))
+        Asset(one, file, file.path(folder))
         for one in artifacts
         if ARTIFACT_NAME.fullmatch(one.name)
+        for file in (_file(result, location_id or "gone", one.name),)
     )
 
 
@@ -82,29 +107,5 @@ def render(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dic
     }
 
 
-def _path(result: StoredResult, location_id: str, name: str, folder: Path) -> Path:
-    file = RunFile(location_id=location_id, run_id=result.run_id, fence=result.fence, name=name)
-    return file.path(folder)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFile:
-    """A file of one attempt of a run."""
-
-    location_id: str
-    run_id: int
-    fence: int
-    """The fence of the claim under which it was made: each attempt keeps its own files."""
-    name: str
-    """One that `contract.agent_api.ARTIFACT_NAME` lets through."""
-
-    def path(self, folder: Path) -> Path:
-        """The file, once it is whole."""
-        return self._run(folder) / str(self.fence) / self.name
-
-    def unfinished(self, folder: Path) -> Path:
-        """What came of it so far; each claim has its own, so that no two mix their bytes."""
-        return self._run(folder) / f"{self.name}.{self.fence}.part"
-
-    def _run(self, folder: Path) -> Path:
-        return folder / self.location_id / str(self.run_id)
+def _file(result: StoredResult, location_id: str, name: str) -> RunFile:
+    return RunFile(location_id=location_id, run_id=result.run_id, fence=result.fence, name=name)

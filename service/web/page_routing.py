@@ -29,6 +29,10 @@ _WRONG_FORM: Final = (
     " again and send it once more."
 )
 
+_FOREIGN: Final = "A page of another site asked for this; open it from Picket's own pages."
+_OURS: Final = frozenset({"same-origin", "none"})
+"""`none`: a person typed the address, or followed a bookmark."""
+
 Page = Callable[[Visit], Awaitable[Response]]
 OpenPage = Callable[[Request, Backend, Renderer], Awaitable[Response]]
 
@@ -50,6 +54,8 @@ class Pages:
         """A page for whoever is signed in."""
 
         async def endpoint(request: Request) -> Response:
+            if _is_foreign(request) and request.headers.get("sec-fetch-mode") != "navigate":
+                return self._problem(request, ForbiddenError(_FOREIGN))
             visitor = await self._visitor(request)
             if visitor is None:
                 return self._ask_to_sign_in(request)
@@ -61,6 +67,8 @@ class Pages:
         """What a form of such a page is sent to."""
 
         async def endpoint(request: Request) -> Response:
+            if _is_foreign(request):
+                return self._problem(request, ForbiddenError(_FOREIGN))
             visitor = await self._visitor(request)
             if visitor is None:
                 return self._ask_to_sign_in(request)
@@ -134,6 +142,14 @@ class Pages:
             "problem.html", title=phrase(status), message=message, theme=theme_of(request)
         )
         return html_response(request, html, status=status)
+
+
+def _is_foreign(request: Request) -> bool:
+    """Whether a page of another origin asks; SameSite takes other ports and subdomains for ours.
+
+    Clients that are no browsers do not say.
+    """
+    return request.headers.get("sec-fetch-site", "none") not in _OURS
 
 
 def _with_token(page: Page) -> Page:

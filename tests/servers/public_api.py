@@ -31,10 +31,12 @@ from service.live.streams import LiveStreams
 from service.locations import actions as locations
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
+from service.traces.trace_links import ViewerAddress
 from tests.builders.vaults import a_vault
 from tests.servers.prompt_server import serve_promptly
 
 PEPPER = Pepper(b"of tests")
+NO_VIEWER = ViewerAddress()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +142,13 @@ class PublicApi:
 
 @asynccontextmanager
 async def serve_public_api(
-    directory: Path, *, per_minute: int = 1_000_000
+    directory: Path, *, per_minute: int = 1_000_000, trace_viewer: ViewerAddress = NO_VIEWER
 ) -> AsyncIterator[PublicApi]:
     """Serve it with a first account, Alice's."""
     database = open_sqlite(directory / "service.db")
     await database.write(metadata.create_all)
     backend = _backend(database, directory, per_minute=per_minute)
+    backend = replace(backend, trace_viewer=trace_viewer)
     secrets = await database.write(
         lambda c: accounts.first_start(c, PEPPER, now_ms=backend.clock.now_ms(c))
     )

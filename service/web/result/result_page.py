@@ -33,6 +33,7 @@ from service.web.result.comparison import compare, compare_bodies
 from service.web.result.message_bodies import mark, read_body
 from service.web.result.run_files import File, list_files, serve_file
 from service.web.result.timeline import draw_calls, draw_hops, draw_phases, draw_steps
+from service.web.result.trace_page import explain_absence, show_trace
 from service.web.states import State, state_of_run
 from service.web.visit import Visit
 from service.web.words import format_duration
@@ -79,6 +80,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     return (
         pages.show(PATH, _show),
         pages.show(PATH + "/files/{name}", serve_file),
+        pages.show(PATH + "/traces/{name}", show_trace),
     )
 
 
@@ -145,6 +147,7 @@ async def _show(visit: Visit) -> Response:
         good_shots=[one for one in seen.good_files if one.kind == "screenshot"],
         videos=[one for one in seen.files if one.kind == "video"],
         traces=[one for one in seen.files if one.kind == "trace"],
+        no_viewer=explain_absence(visit),
         **_drawings(stored, evidence),
         describe=_describe,
         read_body=read_body,

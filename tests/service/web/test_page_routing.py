@@ -71,3 +71,15 @@ async def test_an_asset_is_kept_for_ever_and_has_one_address(web: WebUser) -> No
 
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert other.status == 404
+
+
+@pytest.mark.parametrize("site", ["same-site", "cross-site"])
+async def test_pages_of_other_origins_can_fetch_and_change_nothing(web: WebUser, site: str) -> None:
+    fetched = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
+    followed = {"sec-fetch-site": site, "sec-fetch-mode": "navigate"}
+
+    assert (await web.get("/ui", headers=fetched)).status == 403
+    assert (await web.get("/ui", headers=followed)).status == 200
+    sent = await web._ask("POST", "/sign-out", data={"csrf": await web.token()}, headers=followed)
+    assert sent.status == 403
+    assert (await web.get("/ui")).status == 200

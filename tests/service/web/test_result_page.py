@@ -48,7 +48,7 @@ CERTIFICATE = next(
 )
 
 
-async def _path(api: PublicApi, check: dict[str, Any], **query: Any) -> str:
+async def path_of_newest(api: PublicApi, check: dict[str, Any], **query: Any) -> str:
     """Where the newest result of a check is shown."""
     asked = {"resultType": "ALL", "limit": 1, **query}
     (one,) = (await api.alice.get(f"/v1/check-results/{check['id']}", params=asked)).body
@@ -104,10 +104,10 @@ async def test_a_verdict_is_one_sentence_with_what_belongs_to_it(
     run_id = await store(
         api, check, failed("It fell over."), result_type=ResultType.ATTEMPT, attempt=1
     )
-    first = await _path(api, check)
+    first = await path_of_newest(api, check)
     await store(api, check, failed("It broke."), run_id=run_id, attempt=2, started_ms=START_MS + 9)
 
-    text = (await web.get(await _path(api, check))).text
+    text = (await web.get(await path_of_newest(api, check))).text
 
     assert "It broke." in text.partition("</h1>")[0].rpartition("<h1")[2]
     assert "agent agent-1" in text
@@ -120,7 +120,7 @@ async def test_assertions_that_fail_come_first(api: PublicApi, web: WebUser) -> 
     good, bad = an_assertion(0, "ok"), an_assertion(1, "degraded", "it should be ok")
     await store(api, check, passed(assertions=(good, bad)))
 
-    text = (await web.get(await _path(api, check))).text
+    text = (await web.get(await path_of_newest(api, check))).text
 
     assert text.index("$.part1") < text.index("$.part0")
     assert "1 of 2 failed" in text
@@ -130,7 +130,7 @@ async def test_a_missed_run_says_why_and_what_to_do(api: PublicApi, web: WebUser
     check = await made(api.alice, name="Shop")
     await store(api, check, cause=Cause.NO_AGENT)
 
-    text = (await web.get(await _path(api, check))).text
+    text = (await web.get(await path_of_newest(api, check))).text
 
     assert "is connected at the location" in text
     assert "counts neither as passed nor as failed" in text
@@ -142,7 +142,7 @@ async def test_what_was_hidden_is_marked(api: PublicApi, web: WebUser) -> None:
     evidence = http_evidence(body=f'{{"token": "{HIDDEN}", "n": 1}}')
     await store(api, check, passed(evidence=evidence))
 
-    text = (await web.get(await _path(api, check))).text
+    text = (await web.get(await path_of_newest(api, check))).text
 
     assert HIDDEN not in text
     assert ">hidden</mark>" in text
@@ -155,7 +155,7 @@ async def test_a_comparison_shows_only_what_differs(api: PublicApi, web: WebUser
     new = http_evidence(response_headers={"server": "two", "vary": "same"}, body='{"a":1,"b":3}')
     await store(api, check, passed(10, evidence=old))
     await store(api, check, passed(900, evidence=new), started_ms=START_MS + MINUTE_MS)
-    path = await _path(api, check)
+    path = await path_of_newest(api, check)
 
     page = (await web.get(path)).text
     other = page.partition("?with=")[2].partition('"')[0]
@@ -175,10 +175,10 @@ async def test_a_run_that_failed_leads_to_the_last_good_one_of_its_location(
 ) -> None:
     check = await made(api.alice)
     await store(api, check, passed())
-    good = await _path(api, check)
+    good = await path_of_newest(api, check)
     await store(api, check, failed(), started_ms=START_MS + MINUTE_MS)
 
-    text = (await web.get(await _path(api, check))).text
+    text = (await web.get(await path_of_newest(api, check))).text
 
     assert f'Last good run <a href="{good}"' in text
 
@@ -189,7 +189,7 @@ async def test_nobody_sees_results_and_files_of_another_account(
     check = await made(api.alice)
     run_id = await store(api, check, passed(artifacts=(an_artifact("a.txt", "file", b"a"),)))
     keep(api, run_id, "a.txt", b"a")
-    path = await _path(api, check)
+    path = await path_of_newest(api, check)
     mallory = await sign_in(api, (await api.another_user("Mallory")).secrets.api_key)
 
     assert (await web.get(f"{path}/files/a.txt")).text == "a"
@@ -208,7 +208,7 @@ async def test_a_file_that_could_run_is_saved_and_never_shown(api: PublicApi, we
     run_id = await store(api, check, passed(artifacts=files))
     keep(api, run_id, "a.html", page)
     keep(api, run_id, "a.png", picture)
-    path = await _path(api, check)
+    path = await path_of_newest(api, check)
 
     hostile = await web.get(f"{path}/files/a.html")
     text = (await web.get(path)).text
@@ -220,6 +220,12 @@ async def test_a_file_that_could_run_is_saved_and_never_shown(api: PublicApi, we
 
 
 EVERY_KIND = {type(one).__name__: one for one in EVIDENCE.values()}
+
+
+async def a_browser_check(api: PublicApi) -> dict[str, Any]:
+    answer = await api.alice.post("/v1/checks/browser", script_body("browser"))
+    assert answer.status == 201, answer.body
+    return dict(answer.body)
 
 
 async def _a_check_for(api: PublicApi, evidence: Evidence) -> dict[str, Any]:
@@ -242,7 +248,7 @@ async def test_each_kind_of_evidence_is_shown(api: PublicApi, web: WebUser, kind
     check = await _a_check_for(api, evidence)
     await store(api, check, passed(evidence=evidence))
     await store(api, check, _broken(evidence), started_ms=START_MS + MINUTE_MS)
-    path = await _path(api, check)
+    path = await path_of_newest(api, check)
 
     answer = await web.get(path)
     other = answer.text.partition("?with=")[2].partition('"')[0]
@@ -310,7 +316,7 @@ async def test_pages_of_results_are_accessible_and_run_nothing_of_a_target(
             )
             run_id = await store(api, check, outcome, started_ms=START_MS + number * MINUTE_MS)
             keep(api, run_id, "a.png", picture)
-    path = await _path(api, check)
+    path = await path_of_newest(api, check)
     other = (await web.get(path)).text.partition("?with=")[2].partition('"')[0]
     for theme, width in VARIANTS:
         context = await browser.new_context(
@@ -334,7 +340,7 @@ async def test_a_heartbeat_shows_its_pings(api: PublicApi, web: WebUser) -> None
     silent = HeartbeatEvidence(silent_for_s=700, period_s=600, grace_s=60)
     await store(api, check, passed(evidence=silent))
 
-    text = (await web.get(await _path(api, check))).text
+    text = (await web.get(await path_of_newest(api, check))).text
 
     assert "The last ping was 11 min 40 s old." in text
     assert "a ping is due every 10 min" in text

@@ -1,0 +1,1 @@
+"""Playwright's trace viewer, on an origin of its own: it shows pages that a target controlled."""
