@@ -198,7 +198,7 @@ _DIGITS: Final = 6
 
 
 def list_metrics(kind: CheckType) -> Sequence[Metric]:
-    """What can be asked for of a check type."""
+    """What can be asked for of a check type, by pages as well."""
     analytics = analytics_of(kind)
     return tuple(analytics.metrics.values()) if analytics else ()
 

@@ -125,12 +125,13 @@ def _metrics_of(analytics: Analytics) -> Callable[..., tuple[Metric, ...]]:
                 min_length=1,
                 max_length=200,
                 description="Several may be one text with commas.",
-                json_schema_extra=_items(tuple(analytics.metrics)),
+                json_schema_extra=_items(tuple(analytics.public_metrics)),
             ),
         ],
     ) -> tuple[Metric, ...]:
         return tuple(
-            analytics.metrics[name] for name in _split("metrics", metrics, analytics.metrics)
+            analytics.public_metrics[name]
+            for name in _split("metrics", metrics, analytics.public_metrics)
         )
 
     return read
@@ -366,7 +367,7 @@ async def list_analytics_metrics(
 ) -> Response:
     """List the metrics that a series of a check type can have."""
     found = actions.list_metrics(CheckType(check_type))
-    return json([{"name": one.name, **_metadata(one)} for one in found])
+    return json([{"name": one.name, **_metadata(one)} for one in found if one.measure.is_public])
 
 
 @router.post(

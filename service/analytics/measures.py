@@ -4,7 +4,7 @@ The table's rows stand in the types' own modules (`service/checks/types/`), made
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
@@ -44,6 +44,8 @@ class Measure:
     usual: Aggregation = Aggregation.AVG
     """What the name without a suffix means."""
     has_suffixes: bool = True
+    is_public: bool = True
+    """False: pages alone show it; the specification's list has no such name."""
 
 
 RESPONSE_TIME: Final = "responseTime"
@@ -110,6 +112,11 @@ class Analytics:
         """All that can be asked for, by name."""
         return {one.name: one for measure in self.all_measures for one in _metrics_of(measure)}
 
+    @cached_property
+    def public_metrics(self) -> Mapping[str, Metric]:
+        """Those of the API."""
+        return {name: one for name, one in self.metrics.items() if one.measure.is_public}
+
 
 def _metrics_of(measure: Measure) -> tuple[Metric, ...]:
     bare = Metric(name=measure.name, measure=measure, aggregation=measure.usual)
@@ -152,7 +159,7 @@ HTTP: Final = (
     _ms("wait", "Wait", "timings.wait"),
     _ms("dns", "DNS", "timings.dns"),
     _ms("tcp", "TCP", "timings.tcp"),
-    _ms("tls", "TLS", "timings.tls"),
+    replace(_ms("tls", "TLS", "timings.tls"), is_public=False),
     _ms("firstByte", "First Byte", "first_byte_ms"),
     _ms("download", "Download", "timings.download"),
 )

@@ -21,7 +21,8 @@ def table() -> str:
         if analytics is None:
             continue
         groups = ", ".join(f"`{one.value}`" for one in analytics.groups)
-        for number, measure in enumerate(analytics.all_measures):
+        public = [one for one in analytics.all_measures if one.is_public]
+        for number, measure in enumerate(public):
             usual = (
                 measure.usual.value if measure.has_suffixes else f"{measure.usual.value}; no suffix"
             )

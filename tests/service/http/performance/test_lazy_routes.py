@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 from typing import Annotated
 
@@ -105,15 +106,25 @@ def test_threads_that_need_a_route_at_once_find_it_whole() -> None:
         assert len(seen) == 1
 
 
-def test_an_application_is_put_together_without_building_an_operation() -> None:
+def test_an_application_is_put_together_without_building_an_operation(tmp_path: Path) -> None:
     program = """
-from fastapi import FastAPI
-from service.routers import OPERATIONS, install_api
-install_api(FastAPI(), None)
-print(len(OPERATIONS), [route.name for route in OPERATIONS if "dependant" in vars(route)])
+import asyncio
+from pathlib import Path
+from service.routers import OPERATIONS
+from tests.servers.public_api import serve_public_api
+
+async def main():
+    async with serve_public_api(Path(sys.argv[1])):
+        print(len(OPERATIONS), [one.name for one in OPERATIONS if "dependant" in vars(one)])
+
+asyncio.run(main())
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-c", "import sys" + program, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[4],
     )
     count, _, built = done.stdout.strip().partition(" ")
     assert (int(count) > 50, built) == (True, "[]"), done.stderr

@@ -147,7 +147,7 @@ async def test_what_people_and_targets_write_runs_nowhere(page: Page, api: Publi
     await store_all(api, [run])
     complaints = collect_complaints(page)
 
-    for part in ("", "?tab=errors", "?tab=alerts", "?tab=settings", "/numbers", "/delete"):
+    for part in ("", "?tab=errors", "?tab=alerts", "?tab=settings", "/numbers"):
         await page.goto(f"/checks/{check['id']}{part}")
         assert await page.evaluate("window.hit") is None
         assert await page.evaluate(
