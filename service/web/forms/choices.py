@@ -36,7 +36,7 @@ async def list_checks(visit: Visit) -> tuple[Option, ...]:
 async def list_channels(visit: Visit) -> tuple[Option, ...]:
     """Alert channels, by what tells them apart."""
     found = await _list(visit, "/v1/alert-channels")
-    return tuple(Option(one["id"], name_channel(one)) for one in found)
+    return tuple(Option(one["id"], f"{name_channel(one)} ({one['type'].lower()})") for one in found)
 
 
 async def list_services(visit: Visit) -> tuple[Option, ...]:
@@ -47,12 +47,11 @@ async def list_services(visit: Visit) -> tuple[Option, ...]:
 
 
 def name_channel(channel: Mapping[str, Any]) -> str:
-    """What people call a channel: it has a name, or an address, or at least a kind."""
+    """What people call a channel: its name or its address, or else its kind and number."""
     config = channel["config"]
     parts = (config.get(key) for key in ("name", "address", "number", "channel", "serviceName"))
-    kind = str(channel["type"])
     known = next((str(part) for part in parts if part), "")
-    return f"{known} ({kind.lower()})" if known else f"{kind.capitalize()} {channel['id']}"
+    return known or f"{channel['type'].capitalize()} {channel['id']}"
 
 
 def _named(found: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:

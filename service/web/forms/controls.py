@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from service.vault.texts import HIDDEN
 from service.web.forms.field_labels import help_of, label_of, option_label, unit_of
 from service.web.forms.field_schema import Field, Kind, Option, join, key_of
 from service.web.forms.form_state import SHAPE, State, blank_row, express, is_moment
 
 _FEW: Final = 4
 """Options that are shown side by side, not in a menu."""
+_FEW_WORDS: Final = 5
 _SPARE_ROWS: Final = 2
 """Empty rows for whoever has no script."""
 ROW_NUMBER: Final = "__row__"
@@ -61,6 +63,11 @@ class Control:
     is_first_problem: bool = False
 
     @property
+    def says_little(self) -> bool:
+        """Whether its help repeats its label: it is only read out."""
+        return len(self.help.split()) <= _FEW_WORDS and ":" not in self.help
+
+    @property
     def id(self) -> str:
         """What its label refers to."""
         return f"f-{self.name}"
@@ -90,7 +97,11 @@ def build(field: Field, state: State, path: str = "") -> Control:
         field_name=field.name,
         kind=field.kind,
         label=label_of(field.name),
-        help=help_of(field.help),
+        help=help_of(
+            field.help,
+            nothing=_name_nothing(field),
+            is_hidden=isinstance(state, str) and HIDDEN in state,
+        ),
         is_required=field.is_required,
     )
     match field.kind:
@@ -188,6 +199,7 @@ def _shapes(field: Field, state: Mapping[str, State], blank: Control) -> Control
     return replace(blank, items=items, inside=_inside(inner.fields, state["of"], blank.name))
 
 
+_NOT_SET: Final = "Not set"
 _NOTHING: Final[Mapping[str, str]] = {
     "alertSettings": "As elsewhere",
     "retryStrategy": "Default",
@@ -199,6 +211,17 @@ _SOMETHING: Final[Mapping[str, str]] = {
     "basicAuth": "Send them",
 }
 _CONSTANTS: Final[Mapping[str, str]] = {"FALLBACK": "Left to the checks"}
+
+
+def _name_nothing(field: Field) -> str:
+    """What a field says where the API has null."""
+    match field.kind:
+        case Kind.SHAPES:
+            return _NOTHING.get(field.name, "None")
+        case Kind.CHOICE:
+            return _NOT_SET
+        case _:
+            return "Empty"
 
 
 def _shape_label(name: str, constant: Any, *, is_object: bool) -> str:
@@ -218,7 +241,7 @@ def _choices(field: Field, state: State, blank: Control) -> Control:
     options += [Option(key, f"{key} (unknown)") for key in chosen if key and key not in known]
     if not is_list and (field.is_nullable or not chosen[0]) and "" not in known:
         options.insert(
-            0, Option(None, "Not set" if field.is_nullable else "Choose\N{HORIZONTAL ELLIPSIS}")
+            0, Option(None, _NOT_SET if field.is_nullable else "Choose\N{HORIZONTAL ELLIPSIS}")
         )
     items = tuple(
         Item(

@@ -4,25 +4,33 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from service.vault.texts import HIDDEN
+
 _LABELS: Final[Mapping[str, str]] = {
+    "acceptedStatusCodes": "Accepted status codes",
     "accountKey": "Account key",
     "activated": "Active",
-    "acceptedStatusCodes": "Accepted status codes",
     "alertChannelId": "Channel",
     "alertChannelSubscriptions": "Alert channels",
     "alertSettings": "Alert settings",
+    "amount": "How many",
     "apiCheckDefaults": "Defaults of API checks",
     "authScheme": "Authentication scheme",
+    "autoSubscribe": "New checks subscribe by themselves",
     "baseBackoffSeconds": "First wait",
     "basicAuth": "User and password",
+    "bodyType": "Sent as",
     "browserCheckDefaults": "Defaults of browser checks",
     "checkId": "Check",
     "codeBundlePath": "Code bundle",
     "connectTo": "Connect to address",
     "degradedPacketLossThreshold": "Degraded from a packet loss of",
     "degradedResponseTime": "Degraded after",
+    "dependencies": "Files",
     "doubleCheck": "Retry once (deprecated)",
+    "enabled": "Only when a share of the locations fails",
     "endsAt": "Ends",
+    "environmentVariables": "Variables",
     "escalationType": "Alert after",
     "failedRunThreshold": "Failed runs",
     "frequency": "Runs every",
@@ -30,6 +38,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "groupId": "Group",
     "groupOrder": "Position in the group",
     "httpVersion": "HTTP version",
+    "interval": "Every",
     "ipFamily": "IP version",
     "localSetupScript": "Setup script",
     "localTearDownScript": "Teardown script",
@@ -40,16 +49,22 @@ _LABELS: Final[Mapping[str, str]] = {
     "minutesFailingThreshold": "Minutes failing",
     "onlyOn": "Retry only after",
     "parallelRunFailureThreshold": "Failing locations",
+    "percentage": "Share",
     "pingCount": "Pings",
     "privateLocations": "Locations",
+    "property": "Part",
     "repeatEndsAt": "Repeats until",
     "repeatInterval": "Repeat every",
     "repeatUnit": "Unit",
     "retryStrategy": "Retries",
     "rrule": "Recurrence rule",
+    "runBasedEscalation": "Runs",
     "runParallel": "Run at all locations at once",
     "runtimeId": "Runtime",
     "sameRegion": "Retry at the same location",
+    "sendDegraded": "Degraded checks",
+    "sendFailure": "Failures",
+    "sendRecovery": "Recoveries",
     "serviceId": "Service",
     "setupSnippetId": "Setup snippet",
     "shouldFail": "Expect failure",
@@ -59,11 +74,13 @@ _LABELS: Final[Mapping[str, str]] = {
     "sslExpiry": "Certificates that expire soon",
     "sslExpiryThreshold": "Days before the expiry",
     "startsAt": "Starts",
+    "subscriptions": "Checks and groups",
     "tearDownSnippetId": "Teardown snippet",
     "triggerIncident": "Open an incident",
     "url": "URL",
     "useGlobalAlertSettings": "Use the account's alert settings",
     "webhookSecret": "Signing secret",
+    "webhookType": "Body for",
 }
 _ACRONYMS: Final = frozenset({"API", "DNS", "HTTP", "ID", "IP", "JSON", "SMS", "SSL", "TLS", "URL"})
 _PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
@@ -81,20 +98,34 @@ _IN_MINUTES: Final = frozenset({"frequency", "interval", "minutesFailingThreshol
 _WORDS: Final[Mapping[str, str]] = {
     "AUTO": "Automatic",
     "BASIC": "Basic",
+    "CONTAINS": "Contains",
+    "CRITICAL": "Critical",
     "DAY": "Days",
     "DIGEST": "Digest",
     "EQUALS": "Equals",
-    "CONTAINS": "Contains",
     "EXPONENTIAL": "Exponential",
     "FIXED": "Fixed",
     "FORM": "Form",
     "GRAPHQL": "GraphQL",
+    "GREATER_THAN": "Is greater than",
+    "HEADERS": "Headers",
     "HTTP_1_1": "HTTP/1.1",
     "HTTP_2": "HTTP/2",
     "HTTP_3": "HTTP/3",
+    "LATENCY": "Latency",
+    "LESS_THAN": "Is less than",
     "LINEAR": "Linear",
+    "MAJOR": "Major",
+    "MEDIUM": "Medium",
+    "MINOR": "Minor",
     "MONTH": "Months",
     "NONE": "None",
+    "NOT_CONTAINS": "Does not contain",
+    "NOT_EMPTY": "Is not empty",
+    "NOT_EQUALS": "Does not equal",
+    "NOT_HAS_KEY": "Has no key",
+    "NOT_HAS_VALUE": "Has no value",
+    "NOT_NULL": "Is not null",
     "RAW": "Raw",
     "RUN_BASED": "Failed runs",
     "TIME_BASED": "Minutes failing",
@@ -103,7 +134,10 @@ _WORDS: Final[Mapping[str, str]] = {
     "firefox": "Firefox",
     "webkit": "WebKit",
 }
-NULL_HELP: Final = re.compile(r"\bNull( or empty)?(?=[:;])")
+_NULL: Final = re.compile(r"\bNull( or empty)?(?=[:;])")
+_NAMES: Final = re.compile(r"`([a-z]+(?:[A-Z][a-z]*)+)`")
+_SENTENCES: Final = re.compile(r"\S.*?(?:[.?](?=\s|$)|$)", re.DOTALL)
+_FOR_PROGRAMS: Final = (" PUT", "in quotes", "Slugs")
 
 
 def label_of(name: str) -> str:
@@ -128,7 +162,7 @@ def option_label(name: str, value: Any) -> str:
         return "No limit"
     if isinstance(value, int | float):
         return f"{value} %" if name == "percentage" else str(value)
-    text = str(value)
+    text = str(value).removeprefix("WEBHOOK_")
     if text in _WORDS:
         return _WORDS[text]
     if "_" in text and text.isupper():
@@ -151,6 +185,19 @@ def _minutes(value: int) -> str:
     return f"{value} min"
 
 
-def help_of(text: str) -> str:
-    """A description as a form says it: what the API calls null is an empty field here."""
-    return NULL_HELP.sub("Empty", text)
+def help_of(text: str, *, nothing: str, is_hidden: bool) -> str:
+    """A description as a form says it.
+
+    `nothing` is what null is called here. Other fields are named by their labels. What only
+    programs do is left out, and how to keep a stored secret unless there is one (`is_hidden`).
+    """
+    sentences = _SENTENCES.findall(text)
+    left_out = _FOR_PROGRAMS if is_hidden else (*_FOR_PROGRAMS, HIDDEN)
+    kept = [one for one in sentences if not any(word in one for word in left_out)]
+    plain = _NULL.sub(nothing, " ".join(kept)).replace("null or empty", "none")
+    return _NAMES.sub(
+        lambda found: (
+            f"\N{LEFT DOUBLE QUOTATION MARK}{label_of(found[1])}\N{RIGHT DOUBLE QUOTATION MARK}"
+        ),
+        plain,
+    )

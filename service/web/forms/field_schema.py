@@ -12,6 +12,8 @@ ABSENT: Final = object()
 """Where there is no value: not even null."""
 _LONG_FROM_LETTERS: Final = 2_049
 """Texts that may be longer than an address have a field with several lines."""
+_IN_ROWS: Final = ("key", "source", "property", "comparison")
+"""What a row begins with, so that it reads as a sentence, wherever its model has it from."""
 _SCALARS: Final = frozenset({"string", "integer", "number"})
 
 
@@ -241,8 +243,8 @@ class _Reader:
             self.read(name, one, is_required=name in required)
             for name, one in schema["properties"].items()
         ]
-        # What names a row comes first, wherever its model has it from.
-        return tuple(sorted(fields, key=lambda one: one.name != "key"))
+        order = {name: at for at, name in enumerate(_IN_ROWS)}
+        return tuple(sorted(fields, key=lambda one: order.get(one.name, len(order))))
 
     def _resolve(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         while "$ref" in schema:

@@ -26,7 +26,7 @@ _SENTENCES: Final[Mapping[ChannelType, tuple[str, str]]] = {
     ChannelType.SLACK: ("Slack", "Writes to a channel of Slack by an incoming webhook."),
     ChannelType.WEBHOOK: (
         "Webhook",
-        "Sends a request to any address: Discord, Teams, Telegram, or your own.",
+        "Sends a request to any address: Discord, Teams, Telegram or your own.",
     ),
     ChannelType.PAGERDUTY: ("PagerDuty", "Opens and resolves incidents in PagerDuty."),
     ChannelType.OPSGENIE: ("Opsgenie", "Creates and closes alerts in Opsgenie."),

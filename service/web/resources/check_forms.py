@@ -55,7 +55,6 @@ _SECTIONS: Final = (
     Section(
         title="Assertions",
         fields=(_ASSERTIONS, "request.acceptedStatusCodes", "shouldFail"),
-        hint="What must hold for a run to pass.",
     ),
     Section(
         title="Limits",
