@@ -14,6 +14,7 @@ _FEW: Final = 4
 _FEW_WORDS: Final = 5
 _SPARE_ROWS: Final = 2
 """Empty rows for whoever has no script."""
+_STORED: Final = "stored; empty keeps it"
 ROW_NUMBER: Final = "__row__"
 """Stands for the number of a row that the page's script adds."""
 _CODE: Final = frozenset({"script", "localSetupScript", "localTearDownScript", "content", "body"})
@@ -59,6 +60,8 @@ class Control:
     """The rows of ROWS."""
     spare: tuple["Control", ...] = ()
     """Empty rows of ROWS, and the one to copy: the last."""
+    hint: str = ""
+    """What stands in an empty field."""
     problem: str = ""
     is_first_problem: bool = False
 
@@ -162,11 +165,15 @@ def _nearest(path: str, names: set[str]) -> str:
 
 
 def _inside(fields: Sequence[Field], state: Mapping[str, State], path: str) -> tuple[Control, ...]:
-    return tuple(
+    drawn = (
         build(
             one, state[one.name] if one.name in state else express(one, None), join(path, one.name)
         )
         for one in fields
+    )
+    keeps = state.get("secret") == "true" and state.get("value") == ""
+    return tuple(
+        replace(one, hint=_STORED) if keeps and one.field_name == "value" else one for one in drawn
     )
 
 

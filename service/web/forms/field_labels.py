@@ -135,6 +135,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "webkit": "WebKit",
 }
 _NULL: Final = re.compile(r"\bNull( or empty)?(?=[:;])")
+_SAYS_NOTHING: Final = re.compile(r"Null( or empty)?: (none|there is no|it is of)")
 _NAMES: Final = re.compile(r"`([a-z]+(?:[A-Z][a-z]*)+)`")
 _SENTENCES: Final = re.compile(r"\S.*?(?:[.?](?=\s|$)|$)", re.DOTALL)
 _FOR_PROGRAMS: Final = (" PUT", "in quotes", "Slugs")
@@ -194,6 +195,7 @@ def help_of(text: str, *, nothing: str, is_hidden: bool) -> str:
     sentences = _SENTENCES.findall(text)
     left_out = _FOR_PROGRAMS if is_hidden else (*_FOR_PROGRAMS, HIDDEN)
     kept = [one for one in sentences if not any(word in one for word in left_out)]
+    kept = [one for one in kept if not _SAYS_NOTHING.match(one)]
     plain = _NULL.sub(nothing, " ".join(kept)).replace("null or empty", "none")
     return _NAMES.sub(
         lambda found: (

@@ -197,11 +197,15 @@ CHECKS: Final = Resource(
     noun="check",
     place="Checks",
     read="GET /v1/checks/{id}",
+    delete="DELETE /v1/checks/{id}",
     forms=tuple(_form(one) for one in DEFINITIONS),
     kind_of=_kind_of,
     options=_options,
     begin=_begin,
     after="/checks/{id}",
+    loss="All of its results, with their screenshots, videos and traces, its alerts and its error"
+    " groups are deleted with it. This cannot be undone; a pause keeps all of it.",
+    is_named_to_delete=True,
     placeholders={
         "name": "Checkout",
         "request.url": "https://shop.example/",

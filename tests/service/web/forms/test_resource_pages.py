@@ -115,6 +115,15 @@ async def test_whoever_may_only_read_sees_values_and_why(api: PublicApi) -> None
     assert (await api.alice.get(f"/v1/checks/{check}")).body["name"] == "Shop"
 
 
+async def test_a_check_is_deleted_when_its_name_is_typed(api: PublicApi, web: WebUser) -> None:
+    check = await a_check(api)
+    path = f"/checks/{check}/delete"
+    assert "Shop" in (await web.get(path)).text
+    assert (await web.post(path, {"#name": "shop"})).status == 422
+    assert (await web.post(path, {"#name": "Shop"})).headers["location"] == "/"
+    assert (await api.alice.get(f"/v1/checks/{check}")).status == 404
+
+
 async def test_a_group_is_deleted_when_its_name_is_typed(api: PublicApi, web: WebUser) -> None:
     group = (await api.alice.post("/v2/check-groups", {"name": "Shop"})).body["id"]
     path = f"/groups/{group}/delete"
@@ -148,7 +157,7 @@ async def test_what_people_and_targets_wrote_stays_text(api: PublicApi, page: Pa
 async def test_everybody_can_use_the_forms(api: PublicApi, page: Page, width: int) -> None:
     check = await a_check(api)
     await page.set_viewport_size({"width": width, "height": 900})
-    for path in ("/checks/new", f"/checks/{check}/edit", "/checks/new?kind=API"):
+    for path in ("/checks/new", f"/checks/{check}/delete", "/checks/new?kind=API"):
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme)
             await page.goto(path)
