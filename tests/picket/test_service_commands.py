@@ -45,3 +45,15 @@ def test_an_option_that_cannot_be_is_one_sentence_with_its_value(
 
 def _command(arguments: tuple[str, ...]) -> str:
     return " ".join(arguments[: next(i for i, one in enumerate(arguments) if one[0] == "-")])
+
+
+def test_the_service_has_its_commands_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERVICE_DATA_DIR", str(tmp_path / "nowhere"))
+    assert main(["service", "users", "create", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: picket service users create")
+    assert main(["service", "users", "list"]) == 2
+    assert capsys.readouterr().err.startswith("picket: there is no database at")
+    assert main(["service", "nothing"]) == 2
+    assert "see picket service --help" in capsys.readouterr().err
