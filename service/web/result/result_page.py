@@ -30,7 +30,7 @@ from service.results.model import Cause, RunStatus, StoredResult
 from service.results.views import explain, score
 from service.web.page_routing import Pages
 from service.web.result.comparison import compare, compare_bodies
-from service.web.result.message_bodies import mark, read_body
+from service.web.result.message_bodies import mark, read_body, shorten
 from service.web.result.run_files import File, list_files, serve_file
 from service.web.result.timeline import draw_calls, draw_hops, draw_phases, draw_steps
 from service.web.result.trace_page import explain_absence, show_trace
@@ -121,6 +121,7 @@ async def _show(visit: Visit) -> Response:
     outcome = stored.detail.outcome if stored.detail else None
     evidence = outcome.evidence if outcome else None
     here = f"/checks/{seen.check.id}"
+    sentence = _find_lines(_sentence(stored, kind), evidence)
     return visit.page(
         "result.html",
         seen=seen,
@@ -131,7 +132,8 @@ async def _show(visit: Visit) -> Response:
         now_ms=seen.now_ms,
         state=state_of_run(stored.status),
         word=_WORDS[stored.status],
-        sentence=_sentence(stored, kind),
+        sentence=shorten(sentence),
+        whole_sentence=_find_rest(sentence, evidence),
         states={id_: state_of_run(RunStatus(id_)) for id_ in RunStatus},
         at_location=stored.cause in _AT_LOCATIONS,
         outcome=outcome,
@@ -213,6 +215,23 @@ def _sentence(stored: StoredResult, kind: CheckType) -> str:
     if stored.detail is None:
         return "What the agent sent about this run cannot be read."
     return _WORDS[stored.status]
+
+
+def _find_lines(sentence: str, evidence: Evidence | None) -> str:
+    """The error of a script with its line breaks, which the sentence has not; else the sentence."""
+    errors = evidence.errors if isinstance(evidence, ScriptEvidence) else ()
+    found = (
+        error.message
+        for error in errors
+        if sentence.startswith(error.message.strip().partition("\n")[0])
+    )
+    return next(found, sentence)
+
+
+def _find_rest(sentence: str, evidence: Evidence | None) -> str:
+    """The whole sentence, where the heading has only a part and nothing below has it all."""
+    is_below = isinstance(evidence, ScriptEvidence) and bool(evidence.errors)
+    return "" if is_below or shorten(sentence) == sentence else sentence
 
 
 def _template(evidence: Evidence | None) -> str:

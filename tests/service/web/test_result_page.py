@@ -4,13 +4,14 @@ import hashlib
 import struct
 import zlib
 from functools import partial
+from html import unescape
 from typing import Any, Final, Literal
 
 import pytest
 from playwright.async_api import Browser, Dialog
 
 from contract.assertions import AssertionResult, Comparison, Source
-from contract.evidence import Hop, HttpEvidence
+from contract.evidence import BrowserEvidence, Hop, HttpEvidence, ScriptError
 from contract.result import (
     Artifact,
     ArtifactKind,
@@ -344,3 +345,31 @@ async def test_a_heartbeat_shows_its_pings(api: PublicApi, web: WebUser) -> None
 
     assert "The last ping was 11 min 40 s old." in text
     assert "a ping is due every 10 min" in text
+
+
+async def test_a_long_message_is_a_short_heading_with_the_whole_below(
+    api: PublicApi, web: WebUser
+) -> None:
+    message = 'Error: expect(page).toHaveTitle failed\n\nExpected: "Tea"\nReceived: "Tee"\nCall log'
+    check = await made(api.alice)
+    await store(api, check, failed(message))
+
+    text = (await web.get(await path_of_newest(api, check))).text
+
+    heading = text.partition("</h1>")[0].rpartition("</svg>")[2].strip()
+    assert unescape(heading) == ('expect(page).toHaveTitle failed: expected "Tea", received "Tee"')
+    assert "Call log" in text
+
+
+async def test_the_error_of_a_script_is_a_short_heading(api: PublicApi, web: WebUser) -> None:
+    error = ScriptError(message='Error: toHaveText failed\n\nExpected: "Tea"\nReceived: "Tee"\nLog')
+    seen = BrowserEvidence(runtime_id="2026.04", errors=(error,), user_script_errors=1)
+    message = 'Error: toHaveText failed (script.js:5:43) Expected: "Tea" Received: "Tee" Log'
+    failure = Failure(kind=FailureKind.SCRIPT, message=message)
+    check = await a_browser_check(api)
+    await store(api, check, Outcome(status=Status.FAILED, failure=failure, evidence=seen))
+
+    text = (await web.get(await path_of_newest(api, check))).text
+
+    heading = text.partition("</h1>")[0].rpartition("</svg>")[2].strip()
+    assert unescape(heading) == 'toHaveText failed: expected "Tea", received "Tee"'
