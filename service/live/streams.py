@@ -6,10 +6,11 @@ open; whose they are is then asked once a second for all of them.
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+import structlog
 from sqlalchemy import Connection
 
 from service.audit.model import Entry
@@ -17,6 +18,8 @@ from service.checks import actions as checks
 from service.db.engine import Database
 from service.http.errors import TooManyError
 from service.results.model import RunStatus, Stored
+
+log = structlog.get_logger()
 
 EVERY_S: Final = 1.0
 """How long after an event the next one comes at the earliest."""
@@ -108,11 +111,10 @@ class LiveStreams:
         database.listen(Stored, self._note_results)
         database.listen(Entry, self._note_entry)
 
-    @contextmanager
     def open(
         self, *, account_id: str, caller_id: str, check_ids: Sequence[str]
-    ) -> Iterator[LiveStream]:
-        """A stream for as long as the block lasts.
+    ) -> AbstractContextManager[LiveStream]:
+        """A stream for as long as the block lasts; refused before the block begins.
 
         Raises:
             TooManyError: the key has too many streams, or all have.
@@ -120,7 +122,12 @@ class LiveStreams:
         own = sum(one.caller_id == caller_id for one in self._streams)
         if own >= MOST_OF_KEY or len(self._streams) >= MOST:
             raise TooManyError("Too many pages are open at a time; this one asks now and then.")
-        stream = LiveStream(account_id, caller_id, frozenset(check_ids), is_over=self._is_closed)
+        return self._hold(
+            LiveStream(account_id, caller_id, frozenset(check_ids), is_over=self._is_closed)
+        )
+
+    @contextmanager
+    def _hold(self, stream: LiveStream) -> Iterator[LiveStream]:
         self._streams[stream] = None
         try:
             yield stream
@@ -132,7 +139,12 @@ class LiveStreams:
         while True:
             await self._noted.wait()
             self._noted.clear()
-            await self._pass_on()
+            try:
+                await self._pass_on()
+            except Exception:  # an ornament of pages must not end the service
+                log.exception("live.failed")
+                for stream in self._streams:
+                    stream.tell(ANYTHING)
             await asyncio.sleep(EVERY_S)
 
     def close(self) -> None:

@@ -40,7 +40,9 @@ def sign_in_identity(
 
 def _connect(connection: Connection, who: OidcIdentity) -> UserRow | None:
     """The user with the verified address of somebody who has not signed in so before."""
-    found = None if who.email is None else users.find_by_email(connection, who.email)
+    # An address in other letters may be folded into somebody else's: ß into ss, full width letters.
+    is_plain = who.email is not None and who.email.isascii()
+    found = users.find_by_email(connection, who.email) if who.email and is_plain else None
     if found is None:
         return None
     if found.user.is_connected:

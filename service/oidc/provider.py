@@ -73,7 +73,7 @@ class OpenIdProvider:
         tokens = await self._redeem(metadata, attempt, code, redirect_url)
         claims = await self._read_claims(metadata, str(tokens.get("id_token", "")), attempt.nonce)
         if "email" not in claims or self._needs_groups(claims):
-            claims = {**await self._user_info(metadata, tokens, claims["sub"]), **claims}
+            claims = _merge(await self._user_info(metadata, tokens, claims["sub"]), claims)
         return self._identity(claims)
 
     def _needs_groups(self, claims: Mapping[str, Any]) -> bool:
@@ -239,3 +239,12 @@ class OpenIdProvider:
 
     def _failed(self, url: str, what: str) -> OidcFailedError:
         return OidcFailedError(f"The identity provider at {urlsplit(url).netloc} {what}.")
+
+
+def _merge(user_info: Mapping[str, Any], claims: Mapping[str, Any]) -> dict[str, Any]:
+    """What both say of a person; an address comes with the word of its own source on it."""
+    of_address = ("email", "email_verified")
+    source = claims if "email" in claims else user_info
+    both = {**user_info, **claims}
+    rest = {name: value for name, value in both.items() if name not in of_address}
+    return {**rest, **{name: source[name] for name in of_address if name in source}}

@@ -101,6 +101,11 @@ def create_link(connection: Connection, pepper: Pepper, who: Principal, *, now_m
     return _add_link(connection, pepper, who, sets_password=False, now_ms=now_ms)
 
 
+def is_link(connection: Connection, pepper: Pepper, raw: str, *, now_ms: int) -> bool:
+    """Whether a link is good; asked first, so that guesses do not take the writer's time."""
+    return store.has_link(connection, _hash(pepper, raw), now_ms=now_ms)
+
+
 def redeem_link(
     connection: Connection, pepper: Pepper, raw: str, *, now_ms: int
 ) -> NewSession | None:

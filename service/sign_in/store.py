@@ -88,6 +88,13 @@ def insert_link(
     connection.execute(insert(sign_in_link), row)
 
 
+def has_link(connection: Connection, hashed: bytes, *, now_ms: int) -> bool:
+    """Whether a link is good."""
+    columns = sign_in_link.c
+    found = select(columns.hash).where(columns.hash == hashed, columns.expires_ms > now_ms)
+    return connection.execute(found).first() is not None
+
+
 def take_link(
     connection: Connection, hashed: bytes, *, sets_password: bool, now_ms: int
 ) -> Principal | None:

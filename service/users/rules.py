@@ -28,7 +28,10 @@ def require_password(password: str) -> None:
     Raises:
         InvalidError: it is too short, or too long to be hashed.
     """
-    letters = len(normalize_password(password))
+    # The raw length first: to normalize a long text of accents takes time of its square.
+    letters = len(password)
+    if letters <= MOST_PASSWORD_LETTERS:
+        letters = len(normalize_password(password))
     if not LEAST_PASSWORD_LETTERS <= letters <= MOST_PASSWORD_LETTERS:
         raise InvalidError(
             f"The password has {letters} letters; use {LEAST_PASSWORD_LETTERS} to"

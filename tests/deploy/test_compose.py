@@ -142,8 +142,9 @@ def test_agents_of_different_users_keep_what_they_leave_behind_apart() -> None:
 
 
 def test_the_service_is_published_on_this_host_only() -> None:
-    port = service.settings.Settings().port
-    assert SERVICES["service"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    settings = service.settings.Settings()
+    ports = (settings.port, settings.trace_viewer_port)
+    assert SERVICES["service"]["ports"] == [f"127.0.0.1:{port}:{port}" for port in ports]
 
 
 def test_the_agent_is_given_more_time_to_stop_than_it_takes() -> None:

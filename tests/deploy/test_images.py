@@ -55,7 +55,10 @@ FULL = replace(AGENT, file="Dockerfile")
 SERVICE = Image(
     "Dockerfile.service",
     "service",
-    {"SERVICE_PORT": str(Settings().port)},
+    {
+        "SERVICE_PORT": str(Settings().port),
+        "TRACE_VIEWER_PORT": str(Settings().trace_viewer_port),
+    },
     "/var/lib/picket-service",
 )
 ALL = (AGENT, FULL, SERVICE)

@@ -78,6 +78,7 @@ class Scene:
         environ = {
             "SERVICE_HOST": "127.0.0.1",
             "SERVICE_PORT": "0",
+            "TRACE_VIEWER_PORT": "off",
             "SERVICE_DATA_DIR": str(self.folder / "service"),
             "FIRST_API_KEY": API_KEY,
             "FIRST_LOCATION_KEY": LOCATION_KEY,

@@ -148,9 +148,14 @@ async def _redeem_link(request: Request, backend: Backend, renderer: Renderer) -
     def begin(connection: Connection, now_ms: int) -> NewSession | None:
         return sign_in.redeem_link(connection, backend.pepper, secret, now_ms=now_ms)
 
-    entered = await admit(request, backend, renderer, begin, "/")
-    if entered is not None:
-        return entered
+    def look(connection: Connection) -> bool:
+        now_ms = backend.clock.now_ms(connection)
+        return sign_in.is_link(connection, backend.pepper, secret, now_ms=now_ms)
+
+    if await backend.database.read(look):
+        entered = await admit(request, backend, renderer, begin, "/")
+        if entered is not None:
+            return entered
     refuse_early(backend.limits.wait_s(RateClass.REFUSED, place_of(request)))
     refusal = Refusal(problem=_USED_LINK)
     return await show_sign_in(request, backend, renderer, FormData([]), refusal)

@@ -193,9 +193,10 @@ class PageDocuments:
         """
         is_old = name == PAGE and age_s >= _OLD_S
         minutes = int(age_s // _MINUTE_S) if is_old else 0
+        if name == ARCHIVE:  # for whoever exports, who names its address: not worth the memory
+            return await asyncio.to_thread(self._make, name, place, minutes)
         # Feeds alone say under which name they are reached, which whoever asks can choose.
-        has_addresses = name in _FEEDS or name == ARCHIVE
-        key = (name, place if has_addresses else (place.home, place.base), minutes)
+        key = (name, place if name in _FEEDS else (place.home, place.base), minutes)
         if (kept := self._kept.get(key)) is not None:
             return kept
         async with self._making:

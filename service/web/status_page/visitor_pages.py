@@ -102,6 +102,8 @@ class _Site:
             return self._say_not_found(request)
         place = self._place(request, url)
         if name == ARCHIVE:
+            # It is made anew each time.
+            refuse_early(self._backend.limits.wait_s(RateClass.ANALYTICS, place_of(request)))
             place = self._file_place(request, place)
         document = await shown.documents.find(name, place, age_s=shown.age_s * shown.is_last)
         if document is None:

@@ -1,9 +1,12 @@
 """What open pages are told of."""
 
+import asyncio
+
 import pytest
 
 from service.http.errors import TooManyError
-from service.live.streams import MOST_OF_KEY, Change
+from service.live.streams import MOST_OF_KEY, Change, LiveStreams
+from service.results.model import ResultType, RunStatus, Stored
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import a_record, failed, passed, store, store_all
 from tests.servers.public_api import ApiUser, PublicApi
@@ -72,8 +75,8 @@ async def test_a_key_has_so_many_streams_and_no_more(api: PublicApi) -> None:
     for one in opened:
         one.__enter__()
 
-    with pytest.raises(TooManyError), live.open(account_id="a", caller_id="1", check_ids=()):
-        pass
+    with pytest.raises(TooManyError):  # before a response begins
+        live.open(account_id="a", caller_id="1", check_ids=())
     with live.open(account_id="a", caller_id="2", check_ids=()):
         pass
     opened.pop().__exit__(None, None, None)
@@ -96,3 +99,27 @@ def test_an_event_about_very_many_checks_names_none() -> None:
         change = change.merge(Change(frozenset({str(number)})))
 
     assert change == Change(None)
+
+
+class _BrokenDatabase:
+    """A database whose disk fails."""
+
+    def listen(self, kind: object, listener: object) -> None:
+        """Nothing happens here."""
+
+    async def read(self, query: object) -> None:
+        raise OSError("disk I/O error")
+
+
+async def test_a_database_that_cannot_be_read_ends_no_stream_and_no_service() -> None:
+    live = LiveStreams(_BrokenDatabase())  # type: ignore[arg-type]
+    running = asyncio.create_task(live.run())
+    with live.open(account_id="a", caller_id="1", check_ids=()) as stream:
+        kinds = ((ResultType.FINAL, RunStatus.FAILED, None),)
+        live._note_results(Stored(kinds=kinds, check_ids=("c-1",)))
+
+        assert await stream.next(within_s=SOON_S) == Change(None, is_quiet=False)
+
+    assert not running.done()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

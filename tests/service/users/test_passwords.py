@@ -80,3 +80,15 @@ def test_nothing_but_the_length_of_a_password_counts(password: str) -> None:
 
 def test_addresses_are_compared_without_their_capitals() -> None:
     assert fold_email(" Ann@Example.COM ") == fold_email("ann@example.com")
+
+
+def test_a_password_that_is_far_too_long_is_refused_before_it_is_normalized(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One megabyte of accents takes minutes, in which the service does nothing else.
+    def fail(_password: str) -> str:
+        raise AssertionError
+
+    monkeypatch.setattr("service.users.rules.normalize_password", fail)
+    with pytest.raises(InvalidError):
+        require_password("a" + "\u0301\u0316" * 500_000)
