@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
-AXE: Final = Path(__file__).parents[2] / ".tools/runtimes/2026.04/node_modules/axe-core/axe.min.js"
+from runners.installation.places import runtimes_folder
+
+AXE: Final = "2026.04/node_modules/axe-core/axe.min.js"
+"""In the folder of the runtimes, wherever that is here."""
 _NAMES: Final = ("chromium-headless-shell", "chromium", "google-chrome")
 
 
@@ -41,7 +43,7 @@ def collect_complaints(page: Page) -> list[str]:
 
 async def find_violations(page: Page) -> list[str]:
     """What axe-core finds wrong with a page for people who see, hear or move differently."""
-    await page.evaluate(AXE.read_text())
+    await page.evaluate((runtimes_folder() / AXE).read_text())
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{one['id']}: {node['html'][:200]}: {node['failureSummary']}"

@@ -4,7 +4,6 @@ The demo shop is closed first, so that there is a failing check, an alert and an
 """
 
 import asyncio
-import os
 import re
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any, Final
 import aiohttp
 from playwright.async_api import Browser
 
+from runners.installation.places import runtimes_folder
 from tests.servers.smtp import serve_smtp
 from tests.servers.web_browser import web_browser
 from tests.system.alert_chain import PAGE, Chain, find_shop, picket_up, serve_receiver
@@ -32,7 +32,7 @@ _LIMIT_S: Final = 240.0
 @asynccontextmanager
 async def a_shop_that_is_closed(folder: Path) -> AsyncIterator[tuple[Chain, str]]:
     """Everything that it takes, on loopback, and the API key."""
-    runtimes = os.environ.get("PICKET_RUNTIMES", str(ROOT / ".tools/runtimes"))
+    runtimes = str(runtimes_folder())
     async with serve_smtp() as box, serve_receiver() as receiver:
         environ = {
             "SMTP_URL": box.url,
