@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from service.alerting.model import UNLIMITED, AlertType
 from service.checks import actions as checks
 from service.http.times import query_time_ms
-from service.web.check.sections import describe_alert
+from service.web.alerts.alert_words import describe_alert
 from service.web.page_routing import Pages
 from service.web.visit import Visit
 

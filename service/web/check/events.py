@@ -10,8 +10,8 @@ from service.alerting import actions as alerting
 from service.alerting.model import AlertFilter
 from service.audit import audit
 from service.checks.model import CheckRow
+from service.web.alerts.alert_words import describe_alert
 from service.web.check.ranges import Range
-from service.web.check.sections import describe_alert
 
 _MOST: Final = 40
 _LISTED_FIELDS: Final = 4

@@ -9,15 +9,15 @@ from sqlalchemy import Connection
 from contract.checks import CheckType
 from service.accounts import actions as accounts
 from service.alert_channels import actions as alert_channels
-from service.alert_channels.model import ChannelRow, NotificationRow, NotificationStatus
 from service.alerting import actions as alerting
-from service.alerting.model import AlertFilter, AlertType, StoredAlert
+from service.alerting.model import AlertFilter, StoredAlert
 from service.checks.model import CheckRow
 from service.error_groups import actions as error_groups
 from service.groups.model import GroupRow
 from service.results import actions as results
 from service.results.model import ResultFilter, RunStatus, StoredResult
 from service.results.views import explain
+from service.web.alerts.alert_words import Sent, describe_alert, list_sent, name_channel
 from service.web.check.applied_settings import SettingsReader
 from service.web.check.ranges import Range
 from service.web.states import State, state_of_run
@@ -45,24 +45,6 @@ _SOURCES: Final = {
     "TRIGGER_API": "on demand",
     "TEST_RECORD": "test",
     "TEST_NO_RECORD": "test",
-}
-_ALERTS: Final[Mapping[AlertType, tuple[State, str]]] = {
-    AlertType.NO_ALERT: (State.UNKNOWN, "No alert"),
-    AlertType.FAILURE: (State.FAILING, "Failing"),
-    AlertType.FAILURE_REMAIN: (State.FAILING, "Still failing"),
-    AlertType.FAILURE_DEGRADED: (State.DEGRADED, "Degraded, after failing"),
-    AlertType.RECOVERY: (State.PASSING, "Recovered"),
-    AlertType.DEGRADED: (State.DEGRADED, "Degraded"),
-    AlertType.DEGRADED_REMAIN: (State.DEGRADED, "Still degraded"),
-    AlertType.DEGRADED_FAILURE: (State.FAILING, "Failing, after being degraded"),
-    AlertType.DEGRADED_RECOVERY: (State.PASSING, "Recovered"),
-    AlertType.SSL: (State.DEGRADED, "Certificate expires"),
-}
-_DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
-    NotificationStatus.SUCCESS: (State.PASSING, "delivered"),
-    NotificationStatus.IN_PROGRESS: (State.RUNNING, "on its way"),
-    NotificationStatus.FAILURE: (State.FAILING, "not delivered"),
-    NotificationStatus.RATE_LIMITED: (State.FAILING, "not delivered: too many"),
 }
 
 
@@ -147,19 +129,6 @@ def show_run(stored: StoredResult, kind: CheckType) -> RunShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """What became of an alert in one channel."""
-
-    channel: str
-    kind: str
-    state: State
-    word: str
-    outcome: str
-    """What the receiver said. Empty: nothing, or it was not tried yet."""
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlertShown:
     """An alert in the list."""
 
@@ -185,16 +154,8 @@ def list_alerts(connection: Connection, check: CheckRow, shown: Range) -> list[A
         to_ms=shown.span[1] + 1,
     )
     found = alerting.list_alerts(connection, wanted, limit=_MOST_ALERTS)
-    sent: dict[str, list[Sent]] = {}
-    ids = [one.alert.id for one in found]
-    for row, channel in alert_channels.list_of_alerts(connection, check.id, ids):
-        sent.setdefault(row.alert_id, []).append(_show_sent(row, channel))
+    sent = list_sent(connection, check.id, [one.alert.id for one in found])
     return [_show_alert(one, sent.get(one.alert.id, ())) for one in found]
-
-
-def describe_alert(kind: AlertType) -> tuple[State, str]:
-    """An alert's state and words."""
-    return _ALERTS[kind]
 
 
 def _show_alert(stored: StoredAlert, sent: Sequence[Sent]) -> AlertShown:
@@ -212,25 +173,6 @@ def _show_alert(stored: StoredAlert, sent: Sequence[Sent]) -> AlertShown:
         notified=stored.notified,
         sent=sent,
     )
-
-
-def _show_sent(row: NotificationRow, channel: ChannelRow) -> Sent:
-    state, word = _DELIVERY[row.status]
-    return Sent(
-        channel=name_channel(channel),
-        kind=channel.type.value.capitalize(),
-        state=state,
-        word=word,
-        outcome=row.outcome or "",
-        attempts=row.attempts,
-    )
-
-
-def name_channel(channel: ChannelRow) -> str:
-    """What people know a channel by."""
-    config = channel.config
-    names = (config.get(name) for name in ("name", "address", "number", "url", "account"))
-    return next((str(one) for one in names if one), f"no. {channel.id}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +197,10 @@ def list_error_groups(connection: Connection, check: CheckRow) -> list[GroupShow
 def list_receivers(connection: Connection, check: CheckRow) -> list[tuple[str, str]]:
     """The channels that get the check's alerts: kind and name."""
     found = alert_channels.find_of_check(connection, check.id, check.group_id)
-    return [(one.type.value.capitalize(), name_channel(one)) for one in found.channels]
+    return [
+        (one.type.value.capitalize(), name_channel(one.type.value, one.id, one.config))
+        for one in found.channels
+    ]
 
 
 def read_settings(

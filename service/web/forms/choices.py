@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from service.web.alerts import alert_words
 from service.web.forms.field_schema import Option
 from service.web.visit import Visit
 
@@ -47,11 +48,8 @@ async def list_services(visit: Visit) -> tuple[Option, ...]:
 
 
 def name_channel(channel: Mapping[str, Any]) -> str:
-    """What people call a channel: its name or its address, or else its kind and number."""
-    config = channel["config"]
-    parts = (config.get(key) for key in ("name", "address", "number", "channel", "serviceName"))
-    known = next((str(part) for part in parts if part), "")
-    return known or f"{channel['type'].capitalize()} {channel['id']}"
+    """What people call a channel, as the API shows it."""
+    return alert_words.name_channel(channel["type"], channel["id"], channel["config"])
 
 
 def _named(found: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:

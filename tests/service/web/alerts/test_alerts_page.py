@@ -39,7 +39,7 @@ async def test_an_alert_that_goes_on_is_told_from_one_that_is_over(
     assert "Broken shop" in going_on
     assert "Broken shop" not in over
     assert "Mended shop" in over
-    assert "Passing again" in over
+    assert "Recovered" in over
     assert "The connection was refused." in going_on
 
 

@@ -1,6 +1,6 @@
 """`/alerts`: what went wrong, who was notified, and how it ended."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,11 +8,10 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from service.alert_channels import actions as alert_channels
-from service.alert_channels.model import ChannelRow, NotificationRow, NotificationStatus
 from service.alerting import actions as alerting
 from service.alerting.model import AlertFilter, AlertType, LocationAlert, StoredAlert
 from service.checks import actions as checks
+from service.web.alerts.alert_words import Sent, describe_alert, list_sent
 from service.web.page_routing import Pages
 from service.web.states import State
 from service.web.visit import Visit
@@ -22,42 +21,10 @@ _DAYS: Final = (1, 7, 30)
 _MOST: Final = 500
 """The most alerts that a page has."""
 
-_WORDS: Final[Mapping[AlertType, tuple[State, str]]] = {
-    AlertType.NO_ALERT: (State.UNKNOWN, "Changed"),
-    AlertType.FAILURE: (State.FAILING, "Failing"),
-    AlertType.FAILURE_REMAIN: (State.FAILING, "Still failing"),
-    AlertType.FAILURE_DEGRADED: (State.DEGRADED, "Degraded, after it failed"),
-    AlertType.RECOVERY: (State.PASSING, "Passing again"),
-    AlertType.DEGRADED: (State.DEGRADED, "Degraded"),
-    AlertType.DEGRADED_REMAIN: (State.DEGRADED, "Still degraded"),
-    AlertType.DEGRADED_FAILURE: (State.FAILING, "Failing, after it was degraded"),
-    AlertType.DEGRADED_RECOVERY: (State.PASSING, "Passing again"),
-    AlertType.SSL: (State.DEGRADED, "Certificate expires"),
-}
-_DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
-    NotificationStatus.SUCCESS: (State.PASSING, "delivered"),
-    NotificationStatus.IN_PROGRESS: (State.RUNNING, "being sent"),
-    NotificationStatus.RATE_LIMITED: (State.MISSED, "held back by a limit"),
-    NotificationStatus.FAILURE: (State.FAILING, "not delivered"),
-}
-
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     """The page."""
     return (pages.show("/alerts", _show),)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """A notification of one alert through one channel."""
-
-    channel: str
-    kind: str
-    state: State
-    word: str
-    outcome: str
-    """What the last try came to; empty when nothing is to be said."""
-    attempts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +138,7 @@ async def _show(visit: Visit) -> Response:
 
 def _describe(connection: Connection, episode: Sequence[StoredAlert], there: set[str]) -> Episode:
     first, last = episode[0].alert, episode[-1].alert
-    sent = _sent(connection, first.check_id, [one.alert.id for one in episode])
+    sent = list_sent(connection, first.check_id, [one.alert.id for one in episode])
     certificate = last.certificate
     errors = [one.alert.error for one in episode if one.alert.error]
     sentence = errors[-1] if errors else ""
@@ -183,7 +150,7 @@ def _describe(connection: Connection, episode: Sequence[StoredAlert], there: set
     return Episode(
         name=last.check_name,
         path=f"/checks/{last.check_id}" if last.check_id in there else "",
-        state=_WORDS[last.alert_type][0],
+        state=describe_alert(last.alert_type)[0],
         sentence=sentence,
         since_ms=first.started_ms,
         until_ms=last.created_ms if is_over else None,
@@ -194,7 +161,7 @@ def _describe(connection: Connection, episode: Sequence[StoredAlert], there: set
 
 def _moment(stored: StoredAlert, sent: Sequence[Sent]) -> Moment:
     alert = stored.alert
-    state, word = _WORDS[alert.alert_type]
+    state, word = describe_alert(alert.alert_type)
     if alert.check_deleted:
         state, word = State.UNKNOWN, "The check was deleted"
     if alert.reminder:
@@ -224,7 +191,7 @@ def _describe_location(connection: Connection, episode: Sequence[LocationAlert])
     names = ", ".join(first.check_names)
     rest = first.check_count - len(first.check_names)
     more = f" and {rest} more" if rest > 0 else ""
-    sent = _sent(connection, None, [one.id for one in episode])
+    sent = list_sent(connection, None, [one.id for one in episode])
     return Episode(
         name=last.location_name,
         path="/locations",
@@ -246,36 +213,3 @@ def _describe_location(connection: Connection, episode: Sequence[LocationAlert])
             for one in episode
         ],
     )
-
-
-def _sent(
-    connection: Connection, check_id: str | None, alert_ids: Sequence[str]
-) -> Mapping[str, Sequence[Sent]]:
-    found: dict[str, list[Sent]] = {}
-    for notification, channel in alert_channels.list_of_alerts(connection, check_id, alert_ids):
-        found.setdefault(notification.alert_id, []).append(_describe_sent(notification, channel))
-    return found
-
-
-def _describe_sent(notification: NotificationRow, channel: ChannelRow) -> Sent:
-    state, word = _DELIVERY[notification.status]
-    if notification.status is NotificationStatus.IN_PROGRESS and notification.attempts:
-        word = "being sent again"
-    return Sent(
-        channel=name_channel(channel),
-        kind=channel.type.value,
-        state=state,
-        word=word,
-        outcome="" if state is State.PASSING else notification.outcome or "",
-        attempts=notification.attempts,
-    )
-
-
-_NAMES: Final = ("name", "address", "channel", "serviceName", "number")
-"""Fields of a channel's config by which people know it, the first that is there."""
-
-
-def name_channel(channel: ChannelRow) -> str:
-    """What people call a channel."""
-    named = (channel.config.get(field) for field in _NAMES)
-    return next((str(name) for name in named if name), channel.type.value)
