@@ -89,9 +89,11 @@ def insert_link(
 
 
 def has_link(connection: Connection, hashed: bytes, *, now_ms: int) -> bool:
-    """Whether a link is good."""
+    """Whether a link that signs somebody in is good."""
     columns = sign_in_link.c
-    found = select(columns.hash).where(columns.hash == hashed, columns.expires_ms > now_ms)
+    found = select(columns.hash).where(
+        columns.hash == hashed, ~columns.sets_password, columns.expires_ms > now_ms
+    )
     return connection.execute(found).first() is not None
 
 

@@ -57,9 +57,10 @@ def read_range(query: Mapping[str, str], *, now_ms: int) -> Range:
         name = query.get("range", USUAL)
         name = name if name in RANGES else USUAL
         return Range((max(now_ms - RANGES[name][1], 0), now_ms), name)
-    end_ms = now_ms if to_ms is None else to_ms
+    latest_ms = now_ms + DAY_MS  # nothing is known of what comes later
+    end_ms = now_ms if to_ms is None else min(to_ms, latest_ms)
     begin_ms = end_ms - DAY_MS if from_ms is None else from_ms
-    begin_ms, end_ms = sorted((max(begin_ms, 0), end_ms))
+    begin_ms, end_ms = sorted((min(max(begin_ms, 0), latest_ms), end_ms))
     end_ms = max(end_ms, begin_ms + _SHORTEST_MS)
     return Range((max(begin_ms, end_ms - _LONGEST_MS), end_ms), "")
 

@@ -128,18 +128,15 @@ async def _check_password(request: Request, backend: Backend, form: FormData) ->
 
 
 async def _follow_link(request: Request, backend: Backend, renderer: Renderer) -> Response:
-    """Redeem a link, unless a program only looks what is there."""
-    if not _is_prefetch(request):
-        return await _redeem_link(request, backend, renderer)
+    """Show a button, and change nothing: scanners of mails and previews of chats follow links.
+
+    Nor can a link on another site sign somebody in as somebody else: a form from elsewhere is
+    refused.
+    """
+    if not await _is_good(request, backend):
+        return await _refuse_link(request, backend, renderer)
     html = renderer.render("sign_in_link.html", path=request.url.path, theme=theme_of(request))
     return html_response(request, html, headers=_FRESH)
-
-
-def _is_prefetch(request: Request) -> bool:
-    purposes = (request.headers.get(name, "") for name in ("sec-purpose", "purpose", "x-moz"))
-    return request.method == "HEAD" or any(
-        "prefetch" in one or "preview" in one for one in purposes
-    )
 
 
 async def _redeem_link(request: Request, backend: Backend, renderer: Renderer) -> Response:
@@ -148,14 +145,25 @@ async def _redeem_link(request: Request, backend: Backend, renderer: Renderer) -
     def begin(connection: Connection, now_ms: int) -> NewSession | None:
         return sign_in.redeem_link(connection, backend.pepper, secret, now_ms=now_ms)
 
+    # Guesses are read, and take no turn of what writes.
+    if await _is_good(request, backend):
+        entered = await admit(request, backend, renderer, begin, "/")
+        if entered is not None:
+            return entered
+    return await _refuse_link(request, backend, renderer)
+
+
+async def _is_good(request: Request, backend: Backend) -> bool:
+    secret = str(request.path_params["secret"])
+
     def look(connection: Connection) -> bool:
         now_ms = backend.clock.now_ms(connection)
         return sign_in.is_link(connection, backend.pepper, secret, now_ms=now_ms)
 
-    if await backend.database.read(look):
-        entered = await admit(request, backend, renderer, begin, "/")
-        if entered is not None:
-            return entered
+    return await backend.database.read(look)
+
+
+async def _refuse_link(request: Request, backend: Backend, renderer: Renderer) -> Response:
     refuse_early(backend.limits.wait_s(RateClass.REFUSED, place_of(request)))
     refusal = Refusal(problem=_USED_LINK)
     return await show_sign_in(request, backend, renderer, FormData([]), refusal)

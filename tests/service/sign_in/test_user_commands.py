@@ -48,8 +48,8 @@ def printed_link(capsys: pytest.CaptureFixture[str]) -> str:
     )[-1]
 
 
-async def get(service: RunningService, url: str) -> int:
-    async with service.http.get(url, allow_redirects=False) as answer:
+async def follow(service: RunningService, url: str) -> int:
+    async with service.http.post(url, allow_redirects=False) as answer:
         return answer.status
 
 
@@ -80,7 +80,7 @@ async def test_a_link_sets_a_password_and_another_one_signs_in(
         assert answer.status == 303
     assert await command("sign-in", "--user", "ann@example.com") == 0
     link = printed_link(capsys)
-    assert [await get(service, link) for _ in range(2)] == [303, 422]
+    assert [await follow(service, link) for _ in range(2)] == [303, 422]
 
 
 async def test_without_options_a_link_is_of_a_key_that_may_write(
@@ -90,7 +90,7 @@ async def test_without_options_a_link_is_of_a_key_that_may_write(
     link = printed_link(capsys)
 
     assert link.startswith(service.url + "/sign-in/")
-    assert await get(service, link) == 303
+    assert await follow(service, link) == 303
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ async def test_addresses_and_domains_are_unique_in_the_installation(
         ({"description": "x" * 501}, '"description" has 501 characters'),
         ({"defaultTheme": "BLUE"}, '"defaultTheme" is BLUE; use'),
         ({"customDomain": "https://x.example"}, '"customDomain" is no host name'),
+        ({"customDomain": "10.0.0.15"}, '"customDomain" is no host name'),
         ({"redirectTo": "javascript:alert(1)"}, '"redirectTo" must begin with http:// or https://'),
         ({"logo": "javascript:alert(1)"}, '"logo" must begin with http://, https:// or data:image'),
         ({"cards": None}, '"cards" '),

@@ -60,3 +60,11 @@ def test_a_link_changes_one_part_and_keeps_the_rest() -> None:
     assert address.to(status="") == "/checks/1?range=7d&tab=runs"
     assert address.over("24h") == "/checks/1?tab=runs&status=failed"
     assert address.below("series.json") == "/checks/1/series.json?range=7d"
+
+
+def test_a_limit_in_the_far_future_is_one_of_tomorrow() -> None:
+    far = "9999-12-31T23:59:59Z"
+
+    span = read_range({"from": far, "to": far}, now_ms=NOW_MS).span
+
+    assert span[0] < span[1] <= NOW_MS + 2 * 86_400_000

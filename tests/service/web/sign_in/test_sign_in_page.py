@@ -293,7 +293,7 @@ async def test_a_link_signs_in_and_leads_to_the_first_page(api: PublicApi, web: 
     link = await a_link(api, Principal(user_id=user.id))
     stranger = replace(web, session="")
 
-    answer = await stranger.get(f"/sign-in/{link}")
+    answer = await stranger.post(f"/sign-in/{link}", {}, token="")
 
     assert (answer.status, answer.headers["location"]) == (303, "/")
     ann = replace(web, session=session_of(answer.headers["set-cookie"]))
@@ -301,22 +301,33 @@ async def test_a_link_signs_in_and_leads_to_the_first_page(api: PublicApi, web: 
     assert "used before" in (await stranger.get(f"/sign-in/{link}")).text
 
 
-@pytest.mark.parametrize("name", ["sec-purpose", "purpose", "x-moz"])
-async def test_a_browser_that_looks_ahead_does_not_use_a_link_up(
-    api: PublicApi, web: WebUser, name: str
+async def test_whoever_only_looks_at_a_link_does_not_use_it_up(
+    api: PublicApi, web: WebUser
 ) -> None:
     user = await a_user(api)
     link = await a_link(api, Principal(user_id=user.id))
     stranger = replace(web, session="")
 
-    ahead = await stranger.get(f"/sign-in/{link}", headers={name: "prefetch;prerender"})
+    seen = await stranger.get(f"/sign-in/{link}")
     looked = await stranger._ask("HEAD", f"/sign-in/{link}")
 
-    assert (ahead.status, looked.status) == (200, 200)
-    assert "set-cookie" not in ahead.headers
-    assert "Sign in" in ahead.text
+    assert (seen.status, looked.status) == (200, 200)
+    assert "set-cookie" not in seen.headers
+    assert "Sign in" in seen.text
     ann = await enter(api, {}, f"/sign-in/{link}")
     assert "ann@example.com" in (await ann.get("/settings")).text
+
+
+async def test_a_page_elsewhere_signs_nobody_in_by_a_link(api: PublicApi, web: WebUser) -> None:
+    user = await a_user(api)
+    link = await a_link(api, Principal(user_id=user.id))
+
+    refused = await replace(web, session="")._ask(
+        "POST", f"/sign-in/{link}", headers={"origin": "https://evil.example"}
+    )
+
+    assert refused.status == 403
+    assert "set-cookie" not in refused.headers
 
 
 async def test_an_api_key_is_exchanged_for_a_link(api: PublicApi, web: WebUser) -> None:
@@ -327,7 +338,8 @@ async def test_an_api_key_is_exchanged_for_a_link(api: PublicApi, web: WebUser) 
 
     assert (made.status, refused.status) == (200, 401)
     assert made.body["url"].startswith(api.url)
-    entered = await replace(web, session="").get(made.body["url"].removeprefix(api.url))
+    path = made.body["url"].removeprefix(api.url)
+    entered = await replace(web, session="").post(path, {}, token="")
     assert entered.status == 303
 
 
@@ -336,7 +348,9 @@ async def test_a_link_that_two_open_at_once_lets_one_in(api: PublicApi, web: Web
     link = await a_link(api, Principal(user_id=user.id))
     stranger = replace(web, session="")
 
-    answers = await asyncio.gather(*(stranger.get(f"/sign-in/{link}") for _ in range(5)))
+    answers = await asyncio.gather(
+        *(stranger.post(f"/sign-in/{link}", {}, token="") for _ in range(5))
+    )
 
     assert sorted(answer.status for answer in answers) == [303, 422, 422, 422, 422]
 
