@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 from playwright.async_api import Browser, Page
 from processes import cpu_s, free_port, running, wait_for_port
 
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.many_results import Many, many_results
 from tests.servers.web_browser import web_browser
 

@@ -13,10 +13,10 @@ from service.http.dependencies import Backend
 from service.http.errors import ApiError, ForbiddenError, phrase
 from service.sign_in import actions as sign_in
 from service.sign_in.model import Visitor
+from service.web.cookies import SESSION_COOKIE, PrivateCookies
 from service.web.form_data import read_form
 from service.web.rendering import Renderer, html_response, theme_of
 from service.web.same_origin import require_same_origin
-from service.web.sign_in.cookies import SESSION_COOKIE, PrivateCookies
 from service.web.visit import Visit
 
 CSRF_FIELD: Final = "csrf"

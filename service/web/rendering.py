@@ -1,6 +1,7 @@
 """Templates, and the responses that they become."""
 
 import gzip
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,6 @@ from starlette.responses import Response
 
 from service.web import words
 from service.web.static_files import assets
-from service.web.status_page.visitor_text import link_addresses
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 POLICY: Final = (
@@ -33,6 +33,10 @@ _HEADERS: Final[Mapping[str, str]] = {
     "vary": "accept-encoding, cookie",
 }
 _PACKED_FROM_BYTES: Final = 1024
+_ADDRESS: Final = re.compile(r"https://[^\s<>\"'`]+", re.IGNORECASE)
+_TRAILING: Final = ".,;:!?…)]}"
+"""Signs that end a sentence rather than an address."""
+_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _THEMES: Final = frozenset({"light", "dark"})
 THEME_COOKIE: Final = "picket_theme"
 
@@ -106,3 +110,38 @@ def _breakable(text: Any) -> Markup:
     for sign in ("/", ".", "_", "?", "=", ","):
         safe = safe.replace(sign, f"{sign}<wbr>")
     return Markup(safe)  # noqa: S704 - escaped above
+
+
+def link_addresses(text: str) -> Markup:
+    """Text whose https addresses are links; all else is as it was written."""
+    parts: list[str] = []
+    at = 0
+    for found in _ADDRESS.finditer(text):
+        address = _without_trailing(found.group())
+        if not _is_https(address):
+            continue
+        parts += (str(escape(text[at : found.start()])), _link(address))
+        at = found.start() + len(address)
+    parts.append(str(escape(text[at:])))
+    return Markup("".join(parts))  # noqa: S704 - escaped above
+
+
+def _link(address: str) -> str:
+    safe = escape(address)
+    return f'<a href="{safe}" rel="nofollow noopener">{safe}</a>'
+
+
+def _without_trailing(address: str) -> str:
+    while address and address[-1] in _TRAILING:
+        opening = _PAIRS.get(address[-1])
+        if opening and address.count(opening) >= address.count(address[-1]):
+            break
+        address = address[:-1]
+    return address
+
+
+def _is_https(address: str) -> bool:
+    try:
+        return bool(urlsplit(address).hostname)
+    except ValueError:
+        return False

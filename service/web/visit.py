@@ -14,8 +14,8 @@ from service.sign_in.actions import mask
 from service.sign_in.model import Visitor
 from service.vault.encryption import Viewer
 from service.web.api_calls import ApiAnswer, call_api
+from service.web.cookies import PrivateCookies
 from service.web.rendering import Renderer, html_response, theme_of
-from service.web.sign_in.cookies import PrivateCookies
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from service.accounts.actions import KeyRequest
 from service.accounts.keys import NewKey
 from service.accounts.model import KeyRow, Role
 from service.http.errors import NotFoundError
+from service.web.cookies import SESSION_COOKIE
 from service.web.form_data import read_form
 from service.web.page_routing import Pages
 from service.web.settings.recorded_change import change_recorded, require_writer
-from service.web.sign_in.cookies import SESSION_COOKIE
 from service.web.visit import Visit
 
 _MOST_NAME_LETTERS: Final = 200

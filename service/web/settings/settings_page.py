@@ -14,10 +14,10 @@ from service.sign_in.model import LONGEST_SESSION_MS, SESSION_MS, NewSession, Pr
 from service.users import actions as users
 from service.users.model import LEAST_PASSWORD_LETTERS, Credentials
 from service.users.rules import require_password
+from service.web.cookies import SESSION_COOKIE
 from service.web.form_data import read_form
 from service.web.page_routing import Pages
 from service.web.settings.recorded_change import change_own
-from service.web.sign_in.cookies import SESSION_COOKIE
 from service.web.visit import Visit
 
 _UNPROCESSABLE: Final = 422

@@ -14,8 +14,8 @@ from service.http.dependencies import Backend
 from service.http.rate_limit import address_of
 from service.sign_in import actions as sign_in
 from service.sign_in.model import LONGEST_SESSION_MS, NewSession
+from service.web.cookies import SESSION_COOKIE, PrivateCookies
 from service.web.rendering import Renderer
-from service.web.sign_in.cookies import SESSION_COOKIE, PrivateCookies
 
 _SEE_OTHER: Final = 303
 

@@ -16,11 +16,11 @@ from service.oidc.login_state import ATTEMPT_MS, new_attempt, read_attempt, writ
 from service.oidc.model import LoginAttempt, OidcFailedError, OidcIdentity, OidcRefusedError
 from service.oidc.provider import OpenIdProvider
 from service.sign_in.model import NewSession
+from service.web.cookies import LOGIN_COOKIE, PrivateCookies
 from service.web.form_data import FormData
 from service.web.page_routing import Pages
 from service.web.rendering import Renderer
 from service.web.sign_in.admission import admit, local_path
-from service.web.sign_in.cookies import LOGIN_COOKIE, PrivateCookies
 from service.web.sign_in.sign_in_page import Refusal, show_sign_in
 
 log = structlog.get_logger()

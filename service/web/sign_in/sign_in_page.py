@@ -20,11 +20,11 @@ from service.sign_in import actions as sign_in
 from service.sign_in.model import NewSession, Principal
 from service.users import actions as users
 from service.users.rules import fold_email
+from service.web.cookies import SESSION_COOKIE
 from service.web.form_data import FormData, read_form
 from service.web.page_routing import Pages
 from service.web.rendering import Renderer, html_response, theme_of
 from service.web.sign_in.admission import Begin, admit, local_path
-from service.web.sign_in.cookies import SESSION_COOKIE
 from service.web.visit import Visit
 
 log = structlog.get_logger()

@@ -16,8 +16,9 @@ from service.http.times import format_time
 from service.incidents.model import Incident
 from service.incidents.rules import list_public
 from service.status_pages.model import StatusPage
+from service.web.rendering import link_addresses
 from service.web.status_page.page_view import STATUS
-from service.web.status_page.visitor_text import link_addresses, only_xml
+from service.web.status_page.visitor_text import only_xml
 
 MOST_ENTRIES: Final = 50
 _ATOM: Final = "http://www.w3.org/2005/Atom"

@@ -16,6 +16,7 @@ from service.incidents.model import StatusChanged
 from service.status_pages.public import read_page_key
 from service.status_pages.rules import find_slug_problem
 from service.subscriptions import visitor_routes as subscriptions
+from service.web.cookies import PrivateCookies
 from service.web.form_data import read_form
 from service.web.page_routing import Pages
 from service.web.status_page.custom_domains import DOMAIN, PREFIX
@@ -78,6 +79,7 @@ class _Site:
     def __init__(self, pages: Pages) -> None:
         self._backend = pages.backend
         self._renderer = pages.renderer
+        self._cookies = PrivateCookies(pages.backend.public_url)
         self._cache = PageCache(self._read, monotonic=self._backend.monotonic)
         self._backend.database.listen(StatusChanged, self._cache.expire)
 
@@ -129,7 +131,7 @@ class _Site:
             key,
             max_age=_KEPT_S,
             path=home,
-            secure=request.url.scheme == "https",
+            secure=self._cookies.is_secure(request),
             httponly=True,
             samesite="lax",
         )

@@ -1,53 +1,11 @@
-"""What a person wrote, as visitors read it: times, lines of text, links."""
+"""Times and texts as visitors read them."""
 
 import re
 from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import urlsplit
-
-from markupsafe import Markup, escape
 
 _S: Final = 1000
-_ADDRESS: Final = re.compile(r"https://[^\s<>\"'`]+", re.IGNORECASE)
-_TRAILING: Final = ".,;:!?…)]}"
-"""Signs that end a sentence rather than an address."""
-_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def link_addresses(text: str) -> Markup:
-    """Text whose https addresses are links; all else is as it was written."""
-    parts: list[str] = []
-    at = 0
-    for found in _ADDRESS.finditer(text):
-        address = _without_trailing(found.group())
-        if not _is_https(address):
-            continue
-        parts += (str(escape(text[at : found.start()])), _link(address))
-        at = found.start() + len(address)
-    parts.append(str(escape(text[at:])))
-    return Markup("".join(parts))  # noqa: S704 - escaped above
-
-
-def _link(address: str) -> str:
-    safe = escape(address)
-    return f'<a href="{safe}" rel="nofollow noopener">{safe}</a>'
-
-
-def _without_trailing(address: str) -> str:
-    while address and address[-1] in _TRAILING:
-        opening = _PAIRS.get(address[-1])
-        if opening and address.count(opening) >= address.count(address[-1]):
-            break
-        address = address[:-1]
-    return address
-
-
-def _is_https(address: str) -> bool:
-    try:
-        return bool(urlsplit(address).hostname)
-    except ValueError:
-        return False
 
 
 def only_xml(text: str) -> str:

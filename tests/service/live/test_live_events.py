@@ -4,7 +4,7 @@ from pathlib import Path
 
 import aiohttp
 
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.servers.service import RunningService, a_claimed_job, a_result_body, serve_service
 
 

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from playwright.async_api import Browser, Page
 
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.web_users import PASSWORD
 from tests.servers.public_api import PublicApi
 from tests.servers.web_browser import web_browser

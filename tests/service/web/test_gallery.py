@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Browser, Page
 
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.servers.web_browser import collect_complaints, find_violations
 from tests.service.web.conftest import WebUser
 

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.async_api import Browser, Page
 
 from service.accounts.model import Role
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.made_checks import made
 from tests.builders.stored_results import passed, store
 from tests.servers.public_api import PublicApi

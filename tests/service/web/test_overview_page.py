@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from service.accounts.model import Role
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import failed, passed, store
 from tests.servers.public_api import ApiUser, PublicApi

@@ -27,7 +27,7 @@ from contract.result import (
 from service.results.assets import RunFile
 from service.results.model import Cause, ResultType
 from service.vault.texts import HIDDEN
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.check_bodies import script_body
 from tests.builders.code_bundles import a_bundle, suite_body
 from tests.builders.made_checks import made

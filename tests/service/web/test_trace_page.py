@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Frame, Page, expect
 
 from service.traces.trace_links import TraceLinks, ViewerAddress
 from service.traces.viewer_app import viewer_app
-from service.web.page_routing import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.browser_checks import a_test, look
 from tests.builders.scripts import a_scripted_context
 from tests.builders.stored_results import passed, store

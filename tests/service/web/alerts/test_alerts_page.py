@@ -9,7 +9,7 @@ from service.alert_channels.model import NotificationStatus
 from service.alerting import actions as alerting
 from service.db.tables.alert_channels import alert_notification
 from service.locations import actions as locations
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.alert_channels import a_channel
 from tests.builders.alerting import an_outcome_of
 from tests.builders.made_checks import made

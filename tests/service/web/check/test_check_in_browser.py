@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from contract.result import Outcome, Status, Timings
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.stored_results import a_record, failed, store_all
 from tests.servers.public_api import PublicApi
 from tests.servers.web_browser import collect_complaints, find_violations

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from service.accounts.model import Role
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.status_pages import INCIDENTS, PAGES, a_page, a_service, an_incident, say
 from tests.servers.public_api import ApiUser, PublicApi
 from tests.servers.web_browser import collect_complaints, find_violations

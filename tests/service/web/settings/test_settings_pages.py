@@ -10,7 +10,7 @@ from service.accounts import actions as accounts
 from service.accounts.model import Role
 from service.audit import audit
 from service.sign_in import actions as sign_in
-from service.web.sign_in.cookies import SESSION_COOKIE
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.web_users import PASSWORD, a_user
 from tests.servers.public_api import PublicApi
 from tests.servers.web_browser import collect_complaints, find_violations

@@ -36,7 +36,7 @@ class PrivateCookies:
             value,
             max_age=max_age_s,
             httponly=True,
-            secure=self._is_secure(request),
+            secure=self.is_secure(request),
             samesite=_SAME_SITE,
         )
 
@@ -45,14 +45,14 @@ class PrivateCookies:
         answer.delete_cookie(
             self._name(request, name),
             httponly=True,
-            secure=self._is_secure(request),
+            secure=self.is_secure(request),
             samesite=_SAME_SITE,
         )
 
     def _name(self, request: HTTPConnection, name: str) -> str:
-        return _HOST_PREFIX + name if self._is_secure(request) else name
+        return _HOST_PREFIX + name if self.is_secure(request) else name
 
-    def _is_secure(self, request: HTTPConnection) -> bool:
+    def is_secure(self, request: HTTPConnection) -> bool:
         """Whether the browser speaks TLS, which a proxy before us may end without a word of it."""
         if request.url.scheme == "https":
             return True
