@@ -1,6 +1,6 @@
 """How alerting sees results, time and locations; each is part of the caller's transaction."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -160,6 +160,17 @@ def find_state(connection: Connection, check_id: str) -> AlertState:
     """How a check is doing by its newest runs, and since when."""
     stored = store.find_states(connection, [check_id]).get(check_id)
     return stored.state if stored else CLEAN
+
+
+def list_lasting(
+    connection: Connection, check_ids: Sequence[str], *, before_ms: int
+) -> Mapping[str, int]:
+    """Checks with alerts that have not passed since before a time: since when, by check."""
+    return {
+        check_id: stored.state.began_ms
+        for check_id, stored in store.find_states(connection, check_ids).items()
+        if stored.state.recorded is not Level.PASSING and stored.state.began_ms < before_ms
+    }
 
 
 def list_alerts(

@@ -1,7 +1,7 @@
 """`/alerts`: what went wrong, who was notified, and how it ended."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy import Connection
@@ -20,6 +20,9 @@ _DAY_MS: Final = 86_400_000
 _DAYS: Final = (1, 7, 30)
 _MOST: Final = 500
 """The most alerts that a page has."""
+_MOST_LASTING: Final = 50
+_MOST_OF_LASTING: Final = 20
+"""For a check that has been failing for longer than the page looks back."""
 
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
@@ -110,9 +113,9 @@ async def _show(visit: Visit) -> Response:
         alerts = alerting.list_alerts(connection, wanted, limit=_MOST + 1)
         names = checks.list_names(connection, visit.account_id)
         there = {one.id for one in names}
-        episodes = [
-            _describe(connection, one, there) for one in group_alerts(reversed(alerts[:_MOST]))
-        ]
+        asked = [check_id] if check_id in there else list(there) if check_id is None else []
+        oldest_first = [*_list_lasting(connection, wanted, asked), *reversed(alerts[:_MOST])]
+        episodes = [_describe(connection, one, there) for one in group_alerts(oldest_first)]
         if check_id is None:
             about = alerting.list_location_alerts(connection, visit.account_id, limit=_MOST)
             recent = [one for one in about if one.created_ms >= wanted.from_ms]
@@ -134,6 +137,19 @@ async def _show(visit: Visit) -> Response:
         check_id=check_id,
         has_more=has_more,
     )
+
+
+def _list_lasting(
+    connection: Connection, window: AlertFilter, check_ids: Sequence[str]
+) -> Sequence[StoredAlert]:
+    """The alerts from before the window of what still goes on, oldest first."""
+    lasting = alerting.list_lasting(connection, check_ids, before_ms=window.from_ms)
+    newest_first = sorted(lasting.items(), key=lambda one: -one[1])[:_MOST_LASTING]
+    found: list[StoredAlert] = []
+    for check_id, began_ms in newest_first:
+        earlier = replace(window, check_id=check_id, from_ms=began_ms, to_ms=window.from_ms)
+        found += alerting.list_alerts(connection, earlier, limit=_MOST_OF_LASTING)
+    return sorted(found, key=lambda one: one.alert.created_ms)
 
 
 def _describe(connection: Connection, episode: Sequence[StoredAlert], there: set[str]) -> Episode:

@@ -8,6 +8,7 @@ from playwright.async_api import Browser
 from service.alert_channels.model import NotificationStatus
 from service.alerting import actions as alerting
 from service.db.tables.alert_channels import alert_notification
+from service.db.tables.alerting import alert_state, check_alert
 from service.locations import actions as locations
 from service.web.cookies import SESSION_COOKIE
 from tests.builders.alert_channels import a_channel
@@ -41,6 +42,23 @@ async def test_an_alert_that_goes_on_is_told_from_one_that_is_over(
     assert "Mended shop" in over
     assert "Recovered" in over
     assert "The connection was refused." in going_on
+
+
+async def test_what_has_gone_on_for_longer_than_the_page_looks_back_is_shown(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await made(api.alice, name="Old wound")
+    await _play(api, check, "PF")
+    long_ago_ms = time.time_ns() // 1_000_000 - 9 * 86_400_000
+
+    def age(connection: Any) -> None:
+        connection.execute(alert_state.update().values(began_ms=long_ago_ms))
+        connection.execute(check_alert.update().values(created_ms=long_ago_ms + 1))
+
+    await api.database.write(age)
+
+    assert "Old wound" in (await web.get("/alerts")).text
+    assert "Old wound" in (await web.get(f"/alerts?check={check['id']}")).text
 
 
 async def test_an_alert_says_to_whom_it_went_and_what_became_of_it(
