@@ -38,6 +38,13 @@ def count_states(connection: Connection, account_id: str, *, now_ms: int) -> Sta
     return store.count_states(connection, account_id, now_ms=now_ms)
 
 
+def find_state(
+    connection: Connection, check_id: str, *, now_ms: int
+) -> tuple[CheckState, int | None]:
+    """How a check stands, and since when. None: nobody knows."""
+    return store.find_state(connection, check_id, now_ms=now_ms)
+
+
 def list_rows(
     connection: Connection,
     account_id: str,

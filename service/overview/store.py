@@ -147,6 +147,15 @@ def count_states(connection: Connection, account_id: str, *, now_ms: int) -> Sta
     return StateCounts(by_state, muted=sum(muted for _, _, muted in found))
 
 
+def find_state(
+    connection: Connection, check_id: str, *, now_ms: int
+) -> tuple[CheckState, int | None]:
+    """How a check stands, and since when. None: nobody knows."""
+    found = select(_STATE, _SINCE).select_from(_ALL).where(check_.c.id == check_id)
+    place, since_ms = connection.execute(found, {"now_ms": now_ms}).one()
+    return _STATES[place], since_ms
+
+
 def list_rows(
     connection: Connection,
     account_id: str,

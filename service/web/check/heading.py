@@ -12,6 +12,8 @@ from service.alerting.model import Level
 from service.checks.model import CheckRow
 from service.heartbeats import actions as heartbeats
 from service.heartbeats.model import TimerState
+from service.overview import actions as overview
+from service.overview.model import CheckState
 from service.results import actions as results
 from service.results.model import ResultFilter, RunStatus, StoredResult
 from service.results.views import explain
@@ -71,15 +73,18 @@ def find_heading(connection: Connection, check: CheckRow, *, now_ms: int) -> Hea
             newest=newest,
             reason=reason,
         )
-    if newest.status.has_errors:
-        return Heading(
-            state=State.MISSED,
-            since_ms=newest.scheduled_ms,
-            sentence=explain(newest, kind) or "",
-            newest=newest,
-            reason=newest,
-        )
-    return Heading(state=State.PASSING, since_ms=None, sentence="", newest=newest, reason=None)
+    standing, since_ms = overview.find_state(connection, check.id, now_ms=now_ms)
+    if standing is CheckState.PASSING:
+        return Heading(state=State.PASSING, since_ms=None, sentence="", newest=newest, reason=None)
+    # Nobody looked: for long, or yet.
+    reason = newest if newest.status.has_errors else None
+    return Heading(
+        state=State(standing.value),
+        since_ms=since_ms,
+        sentence=(explain(reason, kind) if reason else None) or "",
+        newest=newest,
+        reason=reason,
+    )
 
 
 def _head_of_heartbeat(

@@ -10,6 +10,7 @@ import pytest
 
 from contract.result import IcmpEvidence, Outcome, Status, Timings
 from service.accounts.model import Role
+from service.db.tables.checks import check_
 from service.heartbeats import actions as heartbeats
 from service.heartbeats.actions import ReceivedPing
 from service.results.model import Cause, RunStatus
@@ -63,10 +64,14 @@ async def test_a_check_that_nobody_looked_at_says_why_and_counts_its_causes(
     check = await a_check(api)
     for minutes, cause in ((3, Cause.NO_AGENT), (2, Cause.NO_AGENT), (1, Cause.QUEUE_EXPIRED)):
         await store(api, check, started_ms=now_ms() - minutes * MINUTE_MS, cause=cause)
+    fresh = words((await web.get(f"/checks/{check['id']}")).text)
+    long_ago = {"created_ms": now_ms() - 60 * MINUTE_MS, "updated_ms": None}
+    await api.database.write(lambda c: c.execute(check_.update().values(**long_ago)))
 
     said = words((await web.get(f"/checks/{check['id']}")).text)
 
-    assert "Missed for" in said
+    assert "Missed for" not in fresh  # its next run may still come
+    assert "Missed for 1 h" in said
     assert "No agent took the run in time" in said
     assert "Missed 3 no agent 2, not taken in time 1" in said
 
