@@ -179,8 +179,20 @@ class LiveStreams:
                 by_account[account_id] = by_account.get(account_id, Change()).merge(change)
         for stream in self._streams:
             news = by_account.get(stream.account_id)
+            if news is not None and stream.check_ids and stream.account_id not in changed:
+                news = self._news_of(stream, pending)
             if news is not None:
                 stream.tell(news)
+
+    def _news_of(self, stream: LiveStream, pending: Mapping[str, bool]) -> Change | None:
+        """What a stream about a few checks is told, however many others have results."""
+        own = {
+            check_id
+            for check_id in stream.check_ids & pending.keys()
+            if self._owners.get(check_id) == stream.account_id
+        }
+        is_quiet = all(pending[check_id] for check_id in own)
+        return Change(frozenset(own), is_quiet=is_quiet) if own else None
 
     async def _learn_owners(self, check_ids: Sequence[str]) -> None:
         if not check_ids:

@@ -123,3 +123,17 @@ async def test_a_database_that_cannot_be_read_ends_no_stream_and_no_service() ->
     assert not running.done()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_page_of_one_check_is_not_told_of_hundreds_of_others(api: PublicApi) -> None:
+    own = await a_check(api.alice)
+    checks = [await a_check(api.alice) for _ in range(201)]
+    account_id = api.alice.secrets.account_id
+    place = api.alice.secrets.location_id
+    live = api.backend.live
+    with live.open(account_id=account_id, caller_id="1", check_ids=(own["id"],)) as stream:
+        await store_all(api, [a_record(one, location_id=place, outcome=passed()) for one in checks])
+        assert await stream.next(within_s=A_WHILE_S) is None
+
+        await store(api, own, failed())
+        assert await stream.next(within_s=SOON_S) == Change(frozenset({own["id"]}), is_quiet=False)
