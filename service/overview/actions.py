@@ -157,13 +157,14 @@ def _find_roughly(
         whole = {check_id: [analytics.merge(some)] for check_id, some in buckets.items()}
     else:
         whole = analytics.tally_roll_ups(connection, kinds, window, window)
-    looked = (window[0] if is_short else window[1] - DAY_MS, window[1])
-    bad = results.list_endings(connection, list(kinds), window=looked, with_passes=False)
+    bad: Mapping[str, Sequence[Ending]] = {}
+    if is_short:
+        bad = results.list_endings(connection, list(kinds), window=window, with_passes=False)
     return {
         row.id: _merge(
             whole[row.id][0],
             buckets[row.id],
-            _correct(connection, row, bad.get(row.id, ()), looked),
+            _correct(connection, row, bad.get(row.id, ()), window),
             window=window,
         )
         for row in rows
@@ -188,15 +189,17 @@ def _merge(
     times = [_time(one, Aggregation.AVG) for one in buckets]
     is_short = window[1] - window[0] <= DAY_MS
     marks: list[RunStatus | None] = [_mark(one, with_failures=not is_short) for one in buckets]
+    missed = None
     if is_short:
         # Passes are known by the hour, all else exactly.
         marks = [marks[place * len(marks) // MOST_MARKS] for place in range(MOST_MARKS)]
         marks = mark_buckets(bad, marks, window=window)
+        missed = sum(one.due_times or 1 for one in bad if not one.status.judges_target)
     return Recent(
         marks=marks,
         runs=whole.runs,
         failed=whole.runs - whole.successes,
-        missed=sum(one.due_times or 1 for one in bad if not one.status.judges_target),
+        missed=missed,
         p95_ms=_time(whole, Aggregation.P95),
         line=_thin_out(times),
     )

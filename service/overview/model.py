@@ -112,8 +112,8 @@ class Recent:
     runs: int = 0
     """Runs in which somebody looked at the target."""
     failed: int = 0
-    missed: int = 0
-    """Due times at which nobody looked."""
+    missed: int | None = 0
+    """Due times at which nobody looked. None: not counted, over more than a day of roll-ups."""
     p95_ms: float | None = None
     """The response time's 95th percentile. None: nothing was measured."""
     line: Sequence[float | None] = ()
