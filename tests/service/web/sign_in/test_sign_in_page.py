@@ -355,15 +355,17 @@ async def test_a_link_that_two_open_at_once_lets_one_in(api: PublicApi, web: Web
     assert sorted(answer.status for answer in answers) == [303, 422, 422, 422, 422]
 
 
-async def test_a_user_who_may_only_read_gets_403_from_the_operations_of_the_api(
+async def test_a_user_who_may_only_read_changes_nothing_by_a_form(
     api: PublicApi,
 ) -> None:
     await a_user(api, role=Role.READ_ONLY)
     ann = await sign_in_user(api, "ann@example.com")
 
-    refused = await ann.post("/locations/new", {"name": "Cellar", "slugName": "cellar"})
+    refused = await ann.post("/locations/new", {"name": "Cellar", "slug": "cellar"})
 
     assert "READ_ONLY" in refused.text
+    listed = (await api.alice.get("/v1/private-locations")).body
+    assert [one["slugName"] for one in listed] == ["default"]
 
 
 async def test_who_signed_in_is_in_the_audit_log_by_name(api: PublicApi) -> None:
