@@ -15,6 +15,8 @@ from tests.machines.surroundings import Surroundings
 
 _GUEST_UID: Final = 1000
 _BIN: Final = "/usr/local/bin:/usr/bin:/bin"
+_SLOT_LOCKS: Final = Path("/run/picket-slots")
+"""Where agents lock the users that they lend to runs; see `sandbox/users.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,9 @@ class Machine:
             "mount -t devpts -o newinstance,ptmxmode=0666,mode=0620 devpts dev/pts",
             "mount -t tmpfs -o mode=0755 tmpfs run",
             "mkdir -m 1777 run/lock",
+            # User ids are the host's: an agent there and one inside must not lend the same one.
+            f"mkdir -m 0700 -p {_SLOT_LOCKS} run/{_SLOT_LOCKS.name}",
+            f"mount --bind {_SLOT_LOCKS} run/{_SLOT_LOCKS.name}",
             *(self._mount(*each) for each in self._surroundings.mounts.items()),
         ]
         # Not chroot: a process in one may make no user namespace, and its root is no mount.
