@@ -426,13 +426,14 @@ class HttpWrite(RequestModel):
     http_version: Version = "AUTO"
     """AUTO offers HTTP/2 over TLS; the others require that version."""
     accepted_status_codes: StatusCodes = Field(default_factory=list)
-    """Codes, ranges and classes that pass, as in 429, 200-299 and 4xx; an addition of ours. Empty:
-    those below 400."""
+    """Codes, ranges and classes that pass, as in 429, 200-299 and 4xx. Empty: those below
+    400. Beyond the specification."""
     auth_scheme: Literal["BASIC", "DIGEST"] = "BASIC"
     """How user and password are sent: BASIC with the request, DIGEST as the answer to the server's
-    challenge (RFC 7616); an addition of ours."""
+    challenge (RFC 7616). Beyond the specification."""
     connect_to: ConnectTo = None
-    """The IP address to connect to, perhaps with a port; an addition of ours. Null: the host's."""
+    """The IP address to connect to, perhaps with a port. Null: the host's. Beyond the
+    specification."""
 
     @model_validator(mode="after")
     def _address_is_of_the_family(self) -> "HttpWrite":

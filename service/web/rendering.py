@@ -69,6 +69,7 @@ class Renderer:
             "count": words.format_count,
             "percent": words.format_percent,
             "bytes": words.format_bytes,
+            "one_line": words.shorten_message,
             "breakable": _breakable,
             "linked": link_addresses,
         }

@@ -1,12 +1,15 @@
-"""Times, durations and numbers as people read them."""
+"""Times, durations, numbers and messages as people read them."""
 
 import math
+import re
 from datetime import UTC, datetime
 from typing import Final
 
 NOTHING: Final = "\N{EN DASH}"
 """What stands where there is no value."""
 _SIZES: Final = ("B", "kB", "MB", "GB")
+_EXPECTED: Final = re.compile(r"(Expected|Received)[^:]*:(.*)")
+_MOST_IN_MESSAGE: Final = 300
 _S: Final = 1000
 _MIN: Final = 60 * _S
 _H: Final = 60 * _MIN
@@ -93,6 +96,22 @@ def format_bytes(number: int | None) -> str:
 def format_plural(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun: `1 run`, `14,203 runs`."""
     return f"{format_count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def shorten_message(message: str) -> str:
+    """A message of many lines, as Playwright's are, as one: what failed, expected and received."""
+    first, *others = [line.strip() for line in message.strip().splitlines()] or [""]
+    told = [
+        f"{found[1].lower()} {found[2].strip()}"
+        for line in others
+        if (found := _EXPECTED.match(line))
+    ]
+    whole = first.removeprefix("Error: ") + (f": {', '.join(told[:2])}" if told else "")
+    return (
+        whole
+        if len(whole) <= _MOST_IN_MESSAGE
+        else whole[:_MOST_IN_MESSAGE] + "\N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def _datetime(at_ms: int) -> datetime:

@@ -105,7 +105,8 @@ def _head_of_heartbeat(
 
 def describe_type(kind: CheckType) -> str:
     """The type's name, as people say it."""
-    return SPEC_TYPES[kind].noun if kind in SPEC_TYPES else kind.value.capitalize()
+    noun = SPEC_TYPES[kind].noun if kind in SPEC_TYPES else kind.value.lower()
+    return noun[0].upper() + noun[1:]
 
 
 def describe_schedule(kind: CheckType, settings: Mapping[str, Any]) -> str:

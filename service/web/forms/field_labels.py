@@ -138,7 +138,7 @@ _NULL: Final = re.compile(r"\bNull( or empty)?(?=[:;])")
 _SAYS_NOTHING: Final = re.compile(r"Null( or empty)?: (none|there is no|it is of)")
 _NAMES: Final = re.compile(r"`([a-z]+(?:[A-Z][a-z]*)+)`")
 _SENTENCES: Final = re.compile(r"\S.*?(?:[.?](?=\s|$)|$)", re.DOTALL)
-_FOR_PROGRAMS: Final = (" PUT", "in quotes", "Slugs")
+_FOR_PROGRAMS: Final = (" PUT", "in quotes", "Slugs", "Beyond the specification")
 
 
 def label_of(name: str) -> str:

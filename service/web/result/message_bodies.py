@@ -11,8 +11,6 @@ from service.vault.texts import HIDDEN
 _MOST_PARSED: Final = 512 * 1024
 _MOST_COLOURED: Final = 48 * 1024
 _MOST_SHOWN: Final = 256 * 1024
-_MOST_IN_HEADING: Final = 300
-_EXPECTED: Final = re.compile(r"(Expected|Received)[^:]*:(.*)")
 _TOKENS: Final = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<string>"(?:[^"\\]|\\.)*")'
     r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<word>\b(?:true|false|null)\b)"
@@ -63,22 +61,6 @@ def format_json(text: str) -> str | None:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
         return None
-
-
-def shorten(message: str) -> str:
-    """A message of many lines, as Playwright's are, as one: what failed, expected and received."""
-    first, *others = [line.strip() for line in message.strip().splitlines()] or [""]
-    told = [
-        f"{found[1].lower()} {found[2].strip()}"
-        for line in others
-        if (found := _EXPECTED.match(line))
-    ]
-    whole = first.removeprefix("Error: ") + (f": {', '.join(told[:2])}" if told else "")
-    return (
-        whole
-        if len(whole) <= _MOST_IN_HEADING
-        else whole[:_MOST_IN_HEADING] + "\N{HORIZONTAL ELLIPSIS}"
-    )
 
 
 def mark(text: str) -> Iterator[Piece]:

@@ -30,13 +30,13 @@ from service.results.model import Cause, RunStatus, StoredResult
 from service.results.views import explain, score
 from service.web.page_routing import Pages
 from service.web.result.comparison import compare, compare_bodies
-from service.web.result.message_bodies import mark, read_body, shorten
+from service.web.result.message_bodies import mark, read_body
 from service.web.result.run_files import File, list_files, serve_file
 from service.web.result.timeline import draw_calls, draw_hops, draw_phases, draw_steps
 from service.web.result.trace_page import explain_absence, show_trace
 from service.web.states import State, state_of_run
 from service.web.visit import Visit
-from service.web.words import format_duration
+from service.web.words import format_duration, shorten_message
 
 PATH: Final = "/checks/{check_id}/results/{result_id}"
 _PINGS: Final = 20
@@ -132,7 +132,7 @@ async def _show(visit: Visit) -> Response:
         now_ms=seen.now_ms,
         state=state_of_run(stored.status),
         word=_WORDS[stored.status],
-        sentence=shorten(sentence),
+        sentence=shorten_message(sentence),
         whole_sentence=_find_rest(sentence, evidence),
         states={id_: state_of_run(RunStatus(id_)) for id_ in RunStatus},
         at_location=stored.cause in _AT_LOCATIONS,
@@ -231,7 +231,7 @@ def _find_lines(sentence: str, evidence: Evidence | None) -> str:
 def _find_rest(sentence: str, evidence: Evidence | None) -> str:
     """The whole sentence, where the heading has only a part and nothing below has it all."""
     is_below = isinstance(evidence, ScriptEvidence) and bool(evidence.errors)
-    return "" if is_below or shorten(sentence) == sentence else sentence
+    return "" if is_below or shorten_message(sentence) == sentence else sentence
 
 
 def _template(evidence: Evidence | None) -> str:
