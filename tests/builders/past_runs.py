@@ -49,6 +49,10 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "period": 1, "periodUnit": "hours", "grace": 10, "graceUnit": "minutes"}},
 }  # fmt: skip
 _WHY: Final = 'JSON_BODY $.status should equal "ok", but it is "degraded"'
+_WHY_OF: Final = {
+    CheckType.URL: "The response status is 503; anything below 400 passes.",
+    CheckType.BROWSER: "Error: page.goto: net::ERR_CONNECTION_REFUSED (script.js:3:14)",
+}
 
 
 def outcome_of(kind: CheckType, at_ms: int, chance: random.Random, *, trouble: float) -> Outcome:
@@ -65,7 +69,7 @@ def outcome_of(kind: CheckType, at_ms: int, chance: random.Random, *, trouble: f
     elif kind is CheckType.ICMP:
         total = 12 * slow
     if chance.random() < trouble:
-        failure = Failure(kind=FailureKind.ASSERTION, message=_WHY)
+        failure = Failure(kind=FailureKind.ASSERTION, message=_WHY_OF.get(kind, _WHY))
         return Outcome(status=Status.FAILED, failure=failure, timings=Timings(total=total))
     because = f"It took {total / 1000:.1f} s; above 0.5 s it is degraded."
     is_slow = kind in {CheckType.API, CheckType.URL} and total > 500
@@ -96,20 +100,26 @@ def _evidence(kind: CheckType, slow: float, chance: random.Random) -> Any:
     return None
 
 
-def trouble_at(at_ms: int, now_ms: int) -> float:
-    """An outage of 40 minutes, three days of them ago, and one that goes on since 12 minutes."""
+def trouble_at(at_ms: int, now_ms: int, *, goes_on: bool) -> float:
+    """An outage of 40 minutes, one three days ago, and perhaps one for the last 12 minutes."""
     ago_min = (now_ms - at_ms) / MINUTE_MS
     if ago_min < 12:
-        return 1.0
+        return 1.0 if goes_on else 0.0
     return 0.85 if 400 < ago_min < 440 or 4_300 < ago_min < 4_360 else 0.0
 
 
 def runs_of(
-    check: Mapping[str, Any], places: Sequence[str], *, now_ms: int, is_in_trouble: bool
+    check: Mapping[str, Any],
+    places: Sequence[str],
+    *,
+    now_ms: int,
+    is_in_trouble: bool,
+    every_min: int,
+    goes_on: bool,
 ) -> Iterator[Record]:
     """The runs of a check, the oldest first; some are missed."""
     kind, chance = CheckType(check["checkType"]), random.Random(check["name"])
-    step_ms = int(check["frequency"]) * MINUTE_MS
+    step_ms = every_min * MINUTE_MS
     for at_ms in range(now_ms - DAYS * 1_440 * MINUTE_MS, now_ms, step_ms):
         for number, place in enumerate(places if check.get("runParallel") else places[:1]):
             started_ms = at_ms + chance.randrange(3_000)
@@ -120,7 +130,8 @@ def runs_of(
                     status=RunStatus.MISSED, cause=Cause.NO_AGENT,
                 )  # fmt: skip
                 continue
-            trouble = trouble_at(at_ms, now_ms) if is_in_trouble and number == 0 else 0
+            is_troubled = is_in_trouble and number == 0
+            trouble = trouble_at(at_ms, now_ms, goes_on=goes_on) if is_troubled else 0
             outcome = outcome_of(kind, at_ms, chance, trouble=trouble)
             yield a_record(
                 dict(check), location_id=place, outcome=outcome, run_id=next(_RUN_IDS),
@@ -171,10 +182,32 @@ def _fill(connection: Connection, check: Mapping[str, Any], now_ms: int) -> None
         token = check["heartbeat"]["pingToken"]
         heartbeats.take_pings(connection, pings_of(token), now_ms=now_ms)
         return
+    is_in_trouble = check["checkType"] in {"API", "URL", "BROWSER"}
+    every_min = check["frequency"]
+    add_runs(
+        connection, check, now_ms=now_ms, is_in_trouble=is_in_trouble, every_min=every_min,
+        goes_on=True,
+    )  # fmt: skip
+
+
+def add_runs(
+    connection: Connection,
+    check: Mapping[str, Any],
+    *,
+    now_ms: int,
+    is_in_trouble: bool,
+    every_min: int,
+    goes_on: bool,
+) -> None:
+    """Store the past runs of a check."""
     ids = _location_ids(connection)
     places = [ids[name] for name in check["privateLocations"]]
-    is_in_trouble = check["checkType"] in {"API", "URL", "BROWSER"}
-    runs = list(runs_of(check, places, now_ms=now_ms, is_in_trouble=is_in_trouble))
+    runs = list(
+        runs_of(
+            check, places, now_ms=now_ms, is_in_trouble=is_in_trouble, every_min=every_min,
+            goes_on=goes_on,
+        )
+    )  # fmt: skip
     for start in range(0, len(runs), 30):
         some = runs[start : start + 30]
         record(connection, some, now_ms=some[-1].stopped_ms)

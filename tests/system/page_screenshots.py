@@ -6,6 +6,7 @@ The demo shop is closed first, so that there is a failing check, an alert and an
 import asyncio
 import re
 import tempfile
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ import aiohttp
 from playwright.async_api import Browser
 
 from runners.installation.places import runtimes_folder
+from service.db.sqlite import open_sqlite
+from tests.builders.past_runs import add_runs
 from tests.servers.smtp import serve_smtp
 from tests.servers.web_browser import web_browser
 from tests.system.alert_chain import PAGE, Chain, find_shop, picket_up, serve_receiver
@@ -27,6 +30,8 @@ SIZES: Final[Mapping[str, tuple[int, int]]] = {"desktop": (1440, 900), "phone": 
 RESULTS: Final = 60
 """How many results there are before pictures are taken."""
 _LIMIT_S: Final = 240.0
+TROUBLED: Final = frozenset({"Place an order", "Shop in a browser", "Front page, secure"})
+"""The checks that had outages."""
 
 
 @asynccontextmanager
@@ -46,6 +51,24 @@ async def a_shop_that_is_closed(folder: Path) -> AsyncIterator[tuple[Chain, str]
             async with aiohttp.ClientSession(headers=headers) as http:
                 shop = await find_shop(http, service)
                 yield Chain(http, service, shop, box, receiver), key
+
+
+async def add_past(chain: Chain, folder: Path) -> None:
+    """Give the checks eight days of runs, so that strips and charts show what they are for."""
+    database = open_sqlite(folder / "data/service/picket.db")
+    now_ms = time.time_ns() // 1_000_000
+    try:
+        for check in await chain.ask("GET", "/v1/checks?limit=100"):
+            if check["checkType"] == "HEARTBEAT" or "(" in check["name"]:
+                continue  # those that fail on purpose
+            await database.write(
+                lambda connection, check=check: add_runs(
+                    connection, check, now_ms=now_ms, every_min=max(check["frequency"], 5),
+                    is_in_trouble=check["name"] in TROUBLED, goes_on=False,
+                )
+            )  # fmt: skip
+    finally:
+        await database.close()
 
 
 async def has_results(chain: Chain) -> bool:
@@ -90,7 +113,7 @@ async def take_pictures(browser: Browser, service: str, key: str, paths: Mapping
             page = await context.new_page()
             await page.goto("/sign-in")
             await page.get_by_label("API key").fill(key)
-            await page.get_by_role("button", name="Sign in", exact=True).click()
+            await page.get_by_role("button", name="Sign in with the key").click()
             await page.wait_for_url(re.compile(rf"^{re.escape(service)}/$"))
             for name, path in paths.items():
                 await page.goto(path)
@@ -105,6 +128,7 @@ async def main() -> None:
         async with a_shop_that_is_closed(Path(name)) as (chain, key):
             check_id = await chain.set_up()
             await until(lambda: chain.has_passed(check_id), limit_s=_LIMIT_S)
+            await add_past(chain, Path(name))
             await chain.turn("close")
             await until(lambda: chain.incident("currentIncidents"), limit_s=_LIMIT_S)
             await until(lambda: has_results(chain), limit_s=_LIMIT_S)
