@@ -145,7 +145,7 @@ def describe_state(
     """The page in one sentence, as in: Checkout has been degraded since 02:58 UTC."""
     worst = _worst(open_ones)
     if worst is None:
-        return "All services work." if services else "No services are shown yet."
+        return "All services are operational." if services else "No services are shown yet."
     causes = [one for one in open_ones if one.severity is worst]
     names = [one.name for one in services if any(one.id in cause.service_ids for cause in causes)]
     since_ms = min(

@@ -18,7 +18,7 @@ async def test_the_page_stands_at_the_root_of_its_domain(
     answer = await site.get("/", host=host)
 
     assert answer.status == 200
-    assert "All services work." in answer.text
+    assert "All services are operational." in answer.text
     assert 'href="/feed.atom"' in answer.text
     assert 'action="/subscribe"' in answer.text
     assert "/status/shop" not in answer.text

@@ -29,7 +29,7 @@ async def test_a_page_outlives_its_database_and_says_how_old_it_is(
 ) -> None:
     service = await a_service(alice)
     await a_page(alice, service)
-    assert "All services work." in (await site.get("/status/shop")).text
+    assert "All services are operational." in (await site.get("/status/shop")).text
 
     ruin(tmp_path)
     with pytest.raises(Exception, match=r"malformed|not a database|disk I/O"):
@@ -38,7 +38,7 @@ async def test_a_page_outlives_its_database_and_says_how_old_it_is(
     answer = await site.get("/status/shop")
 
     assert answer.status == 200
-    assert "All services work." in answer.text
+    assert "All services are operational." in answer.text
     assert "This is how things stood at 10:00 UTC, 12 min ago." in answer.text
     for file in ("feed.rss", "theme.css", "status.json"):
         assert (await site.get(f"/status/shop/{file}")).status == 200

@@ -21,7 +21,7 @@ async def test_all_is_well_in_one_sentence(site: Site, alice: ApiUser) -> None:
     answer = await site.get("/status/shop")
 
     assert answer.status == 200
-    assert "All services work." in answer.text
+    assert "All services are operational." in answer.text
     assert "No incidents in the last 90 days." in answer.text
     assert "Times are in UTC." in answer.text
 
