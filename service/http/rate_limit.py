@@ -37,9 +37,15 @@ class RateClass(StrEnum):
     REFUSED = "refused keys"
     """Requests with an invalid key, per address."""
     SIGN_INS = "sign-ins"
-    """Attempts to sign in with a password, right or wrong, per address."""
+    """Attempts to sign in with a password from browsers that are not known, per address."""
+    SIGN_INS_FROM_PLACE = "sign-ins of a user from an address"
+    """Such attempts per user and address."""
     SIGN_INS_OF_USER = "sign-ins of a user"
-    """Attempts to sign in as one user, right or wrong, from wherever they come."""
+    """Such attempts per user, from wherever they come."""
+    SIGN_INS_OF_KNOWN = "sign-ins of a user from known browsers"
+    """Attempts from browsers that the user has signed in with that password before, per user."""
+    OIDC = "sign-ins by an identity provider"
+    """Ways to the identity provider that are begun, per address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,10 @@ ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.AGENTS: Allowance(120_000),
     RateClass.REFUSED: Allowance(300),
     RateClass.SIGN_INS: Allowance(30, 300),
-    RateClass.SIGN_INS_OF_USER: Allowance(10, 300),
+    RateClass.SIGN_INS_FROM_PLACE: Allowance(10, 900),
+    RateClass.SIGN_INS_OF_USER: Allowance(300, 3600),
+    RateClass.SIGN_INS_OF_KNOWN: Allowance(10, 300),
+    RateClass.OIDC: Allowance(60, 300),
 }
 """The limits where no setting changes them."""
 _CLASSES: Final[Mapping[tuple[str, str], RateClass]] = {

@@ -10,13 +10,15 @@ import aiohttp
 import msgspec
 
 from service.alert_channels.sending.egress import EgressGate, EgressRule
-from service.oidc.login_state import challenge_of
+from service.oidc.login_state import UsedAttempts, challenge_of
 from service.oidc.model import LoginAttempt, OidcFailedError, OidcIdentity, OidcSettings
 
 LIMIT_S: Final = 10.0
 _LIMIT_BYTES: Final = 1024 * 1024
 _FRESH_S: Final = 3600.0
 """How long what the provider says of itself is believed."""
+_RETRY_S: Final = 10.0
+"""How long it is left alone after it could not be asked."""
 _DISCOVERY: Final = "/.well-known/openid-configuration"
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _USER_AGENT: Final = "picket-sign-in"
@@ -42,6 +44,9 @@ class OpenIdProvider:
         """What it says of itself. None: not asked yet."""
         self._keys: list[Mapping[str, Any]] = []
         self._asked_at_s = 0.0
+        self._failure: OidcFailedError | None = None
+        """Why it could not be asked last. None: it could."""
+        self.used = UsedAttempts()
 
     async def authorization_url(self, attempt: LoginAttempt, redirect_url: str) -> str:
         """Where a browser signs in.
@@ -142,10 +147,21 @@ class OpenIdProvider:
     async def _metadata(self) -> Mapping[str, Any]:
         async with self._lock:
             age_s = self._monotonic() - self._asked_at_s
+            if self._failure is not None and age_s <= _RETRY_S:
+                raise OidcFailedError(self._failure.message) from self._failure
             if self._known is None or age_s > _FRESH_S:
-                self._known = await self._discover()
-                self._asked_at_s = self._monotonic()
+                self._known = await self._discover_or_note()
             return self._known
+
+    async def _discover_or_note(self) -> Mapping[str, Any]:
+        """Ask once for all who wait: a failure holds for them, too."""
+        try:
+            found = await self._discover()
+        except OidcFailedError as problem:
+            self._known, self._failure, self._asked_at_s = None, problem, self._monotonic()
+            raise
+        self._failure, self._asked_at_s = None, self._monotonic()
+        return found
 
     async def _discover(self) -> Mapping[str, Any]:
         issuer = self.settings.issuer

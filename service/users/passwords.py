@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 2
 """A hash takes 64 MiB and a quarter of a second of a core: that is its purpose."""
 _MOST_WAITING: Final = 40
+_MOST_STRANGERS: Final = 30
+"""The rest is kept for browsers that are known: a flood of guesses does not keep them out."""
 _WAIT_S: Final = 5
 
 
@@ -46,18 +48,20 @@ class Passwords:
         async with self._turn():
             return await asyncio.to_thread(hash_password, password)
 
-    async def verify(self, stored: str | None, password: str) -> Verdict:
+    async def verify(
+        self, stored: str | None, password: str, *, by_stranger: bool = False
+    ) -> Verdict:
         """Check a password. None is right for nobody, and takes as long as a wrong one.
 
         Raises:
             TooManyError: too many others wait.
         """
-        async with self._turn():
+        async with self._turn(_MOST_STRANGERS if by_stranger else _MOST_WAITING):
             return await asyncio.to_thread(verify_password, stored, password)
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        if self._waiting >= _MOST_WAITING:
+    async def _turn(self, most: int = _MOST_WAITING) -> AsyncIterator[None]:
+        if self._waiting >= most:
             raise TooManyError(
                 f"Many people are signing in; try again in {_WAIT_S} s.",
                 headers={"retry-after": str(_WAIT_S)},

@@ -7,6 +7,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 SESSION_COOKIE: Final = "picket_session"
+BROWSER_COOKIE: Final = "picket_browser"
+"""Whom the browser has signed in before."""
 LOGIN_COOKIE: Final = "picket_login"
 """What is remembered on the way to the identity provider."""
 _HOST_PREFIX: Final = "__Host-"

@@ -18,6 +18,7 @@ from service.web.cookies import SESSION_COOKIE
 from service.web.form_data import read_form
 from service.web.page_routing import Pages
 from service.web.settings.recorded_change import change_own
+from service.web.sign_in.known_browsers import remember_browser
 from service.web.visit import Visit
 
 _UNPROCESSABLE: Final = 422
@@ -57,6 +58,7 @@ async def _change_password(visit: Visit) -> Response:
     visit.cookies.set(
         visit.request, answer, SESSION_COOKIE, session.raw, max_age_s=LONGEST_SESSION_MS // 1000
     )
+    remember_browser(visit.request, answer, visit.backend, user_id=user_id, stored=hashed)
     return answer
 
 
@@ -70,7 +72,7 @@ async def _prove(visit: Visit, present: str) -> str:
     found = await _read_own(visit)
     if found is None:
         raise NotFoundError("An API key has no password.")
-    refuse_early(visit.backend.limits.wait_s(RateClass.SIGN_INS_OF_USER, found.user.id))
+    refuse_early(visit.backend.limits.wait_s(RateClass.SIGN_INS_OF_KNOWN, found.user.id))
     # Whoever has none needs a link for the first: an open browser is not proof enough.
     if not (await visit.backend.passwords.verify(found.password_hash, present)).is_right:
         raise InvalidError(_NOT_PRESENT, keys=("present",))

@@ -8,9 +8,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
+from service.http.auth import refuse_early
 from service.http.dependencies import Backend
 from service.http.errors import ApiError, NotFoundError
-from service.http.rate_limit import address_of
+from service.http.rate_limit import RateClass, address_of, place_of
 from service.oidc.actions import sign_in_identity
 from service.oidc.login_state import ATTEMPT_MS, new_attempt, read_attempt, write_attempt
 from service.oidc.model import LoginAttempt, OidcFailedError, OidcIdentity, OidcRefusedError
@@ -29,7 +30,8 @@ _SEE_OTHER: Final = 303
 _BACK: Final = "/sign-in/oidc/callback"
 _MOST_LETTERS: Final = 200
 _LOST: Final = (
-    "This sign-in was begun in another browser, or more than ten minutes ago. Begin again here."
+    "This sign-in was begun in another browser or more than ten minutes ago, or is over. Begin"
+    " again here."
 )
 
 
@@ -43,6 +45,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
 
 async def _leave(request: Request, backend: Backend, renderer: Renderer) -> Response:
     provider = _require_provider(backend)
+    refuse_early(backend.limits.wait_s(RateClass.OIDC, place_of(request)))
     path = local_path(request.query_params.get("next", ""))
     attempt = new_attempt(path, now_ms=await _now_ms(backend))
     try:
@@ -60,7 +63,7 @@ async def _return(request: Request, backend: Backend, renderer: Renderer) -> Res
     provider = _require_provider(backend)
     cookies = PrivateCookies(backend.public_url)
     try:
-        attempt = await _require_attempt(request, backend, cookies)
+        attempt = await _use_up_attempt(request, backend, provider)
         who = await _identify(request, backend, provider, attempt)
         answer = await _admit(request, backend, renderer, attempt, who)
     except (OidcFailedError, OidcRefusedError) as problem:
@@ -87,12 +90,16 @@ async def _admit(
     return answer
 
 
-async def _require_attempt(
-    request: Request, backend: Backend, cookies: PrivateCookies
+async def _use_up_attempt(
+    request: Request, backend: Backend, provider: OpenIdProvider
 ) -> LoginAttempt:
-    kept = cookies.read(request, LOGIN_COOKIE)
-    attempt = read_attempt(backend.pepper, kept, now_ms=await _now_ms(backend))
-    if attempt is None or request.query_params.get("state") != attempt.state:
+    """The attempt that this browser began; each does once, and beginning one is limited."""
+    now_ms = await _now_ms(backend)
+    kept = PrivateCookies(backend.public_url).read(request, LOGIN_COOKIE)
+    attempt = read_attempt(backend.pepper, kept, now_ms=now_ms)
+    is_ours = attempt is not None and request.query_params.get("state") == attempt.state
+    if attempt is None or not is_ours or not provider.used.use_up(attempt, now_ms=now_ms):
+        refuse_early(backend.limits.wait_s(RateClass.REFUSED, place_of(request)))
         raise OidcRefusedError(_LOST)
     return attempt
 

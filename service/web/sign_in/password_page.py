@@ -20,6 +20,7 @@ from service.web.form_data import read_form
 from service.web.page_routing import Pages
 from service.web.rendering import Renderer, html_response, theme_of
 from service.web.sign_in.admission import admit
+from service.web.sign_in.known_browsers import remember_browser
 
 _UNPROCESSABLE: Final = 422
 _NOT_GOOD: Final = (
@@ -57,6 +58,7 @@ async def _choose(request: Request, backend: Backend, renderer: Renderer) -> Res
     entered = await admit(request, backend, renderer, begin, "/")
     if entered is None:
         raise NotFoundError(_NOT_GOOD)
+    remember_browser(request, entered, backend, user_id=user.id, stored=hashed)
     return entered
 
 

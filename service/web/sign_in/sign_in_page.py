@@ -24,7 +24,12 @@ from service.web.cookies import SESSION_COOKIE
 from service.web.form_data import FormData, read_form
 from service.web.page_routing import Pages
 from service.web.rendering import Renderer, html_response, theme_of
-from service.web.sign_in.admission import Begin, admit, local_path
+from service.web.sign_in.admission import admit, local_path
+from service.web.sign_in.known_browsers import (
+    is_known_browser,
+    limit_stranger,
+    remember_browser,
+)
 from service.web.visit import Visit
 
 log = structlog.get_logger()
@@ -72,10 +77,10 @@ async def _sign_in(request: Request, backend: Backend, renderer: Renderer) -> Re
     form = await read_form(request)
     by_key = "key" in form
     try:
-        begin = await (_check_key if by_key else _check_password)(request, backend, form)
-        path = local_path(form.text("next"))
-        entered = begin and await admit(request, backend, renderer, begin, path)
-        if entered:
+        entered = await (_enter_by_key if by_key else _enter_by_password)(
+            request, backend, renderer, form
+        )
+        if entered is not None:
             return entered
         refusal = Refusal(problem=_WRONG_KEY if by_key else _WRONG_LOGIN, by_key=by_key)
     except TooManyError as early:
@@ -91,26 +96,35 @@ async def _sign_in(request: Request, backend: Backend, renderer: Renderer) -> Re
     return await show_sign_in(request, backend, renderer, form, refusal)
 
 
-async def _check_key(request: Request, backend: Backend, form: FormData) -> Begin | None:
+async def _enter_by_key(
+    request: Request, backend: Backend, renderer: Renderer, form: FormData
+) -> Response | None:
     caller = await backend.keys.caller(form.text("key"))
     if caller is None:
         refuse_early(backend.limits.wait_s(RateClass.REFUSED, place_of(request)))
         return None
     who = Principal.of_caller(caller)
-    return lambda connection, now_ms: sign_in.start_session(
-        connection, backend.pepper, who, now_ms=now_ms
-    )
+
+    def begin(connection: Connection, now_ms: int) -> NewSession:
+        return sign_in.start_session(connection, backend.pepper, who, now_ms=now_ms)
+
+    return await admit(request, backend, renderer, begin, local_path(form.text("next")))
 
 
-async def _check_password(request: Request, backend: Backend, form: FormData) -> Begin | None:
+async def _enter_by_password(
+    request: Request, backend: Backend, renderer: Renderer, form: FormData
+) -> Response | None:
     """Check a password; whatever is wrong takes as long, so that it tells nothing."""
     email, password = form.text("email")[:_MOST_EMAIL_LETTERS], form.secret("password")
-    refuse_early(backend.limits.wait_s(RateClass.SIGN_INS, place_of(request)))
-    refuse_early(backend.limits.wait_s(RateClass.SIGN_INS_OF_USER, fold_email(email)))
     found = await backend.database.read(lambda c: users.find_by_email(c, email))
-    is_known = found is not None and found.user.disabled_ms is None
-    stored = found.password_hash if found is not None and is_known else None
-    verdict = await backend.passwords.verify(stored, password)
+    is_known = is_known_browser(request, backend, found)
+    if found is not None and is_known:
+        refuse_early(backend.limits.wait_s(RateClass.SIGN_INS_OF_KNOWN, found.user.id))
+    else:
+        limit_stranger(request, backend, found, email_key=fold_email(email))
+    is_enabled = found is not None and found.user.disabled_ms is None
+    stored = found.password_hash if found is not None and is_enabled else None
+    verdict = await backend.passwords.verify(stored, password, by_stranger=not is_known)
     if found is None or stored is None or not verdict.is_right:
         return None
     user_id = found.user.id
@@ -124,7 +138,11 @@ async def _check_password(request: Request, backend: Backend, form: FormData) ->
         who = Principal(user_id=user_id)
         return sign_in.start_session(connection, backend.pepper, who, now_ms=now_ms)
 
-    return begin
+    entered = await admit(request, backend, renderer, begin, local_path(form.text("next")))
+    if entered is not None:
+        kept = verdict.renewed or stored
+        remember_browser(request, entered, backend, user_id=user_id, stored=kept)
+    return entered
 
 
 async def _follow_link(request: Request, backend: Backend, renderer: Renderer) -> Response:

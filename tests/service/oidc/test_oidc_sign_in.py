@@ -1,5 +1,6 @@
 """Signing in by a real OpenID provider, and what cannot be trusted."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,10 +10,19 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestServer
 
 from service.accounts.model import Role
 from service.alert_channels.sending.egress import EgressRule
-from service.oidc.login_state import ATTEMPT_MS, challenge_of, read_attempt, write_attempt
+from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.oidc.login_state import (
+    ATTEMPT_MS,
+    UsedAttempts,
+    challenge_of,
+    new_attempt,
+    read_attempt,
+    write_attempt,
+)
 from service.oidc.model import OidcSettings
 from service.oidc.provider import OpenIdProvider
 from service.sign_in import actions as sign_in
@@ -22,6 +32,7 @@ from tests.servers.identity_provider import IdentityProvider, identity_provider
 from tests.servers.public_api import PEPPER, PublicApi
 from tests.service.web.conftest import WebUser, session_of
 
+BACK = "/sign-in/oidc/callback?code=x&state=y"
 ANN = {"email": "ann@example.com", "email_verified": True, "name": "Ann Lee"}
 
 
@@ -195,7 +206,38 @@ async def test_an_answer_is_good_for_the_browser_that_asked_and_once(login: Logi
     assert "begun in another browser" in await refusal(await login.come_back(back, other))
     assert "begun in another browser" in await refusal(await login.come_back(back, "x.y"))
     assert (await login.come_back(back, cookie)).status == 303
+    assert "or is over" in await refusal(await login.come_back(back, cookie))
+
+
+async def test_an_attempt_that_failed_is_not_tried_again(login: Login) -> None:
+    url, cookie = await login.leave()
+    state = parse_qs(urlsplit(url).query)["state"][0]
+    back = f"{login.api.url}/sign-in/oidc/callback?code=guessed&state={state}"
+
     assert "answered 400" in await refusal(await login.come_back(back, cookie), 502)
+    assert "or is over" in await refusal(await login.come_back(back, cookie))
+
+
+def test_attempts_that_are_remembered_have_a_bound() -> None:
+    used, kept = UsedAttempts(), [new_attempt("/", now_ms=0) for _ in range(10_001)]
+
+    assert all(used.use_up(one, now_ms=0) for one in kept)
+    assert not used.use_up(kept[-1], now_ms=0)
+    assert len(used._expire_ms) == 10_000
+    used.use_up(new_attempt("/", now_ms=ATTEMPT_MS), now_ms=ATTEMPT_MS)
+    assert len(used._expire_ms) == 1
+
+
+async def test_ways_to_the_provider_and_false_ways_back_are_limited(login: Login) -> None:
+    few = {RateClass.OIDC: Allowance(2), RateClass.REFUSED: Allowance(2)}
+    limits = RateLimits(monotonic=time.monotonic, allowances=few)
+    object.__setattr__(login.api.backend, "limits", limits)
+
+    away = [(await login._get(f"{login.api.url}/sign-in/oidc", "")).status for _ in range(3)]
+    back = [(await login.come_back(f"{login.api.url}{BACK}", "x.y")).status for _ in range(3)]
+
+    assert away == [303, 303, 429]
+    assert back == [403, 403, 429]
 
 
 async def test_an_attempt_ends(login: Login) -> None:
@@ -319,3 +361,27 @@ async def test_a_provider_that_is_away_is_said_to_be(login: Login) -> None:
 
     async with login.api.http.get(login.api.url + "/sign-in/oidc", allow_redirects=False) as answer:
         assert "identity provider at 127.0.0.1:9 cannot be reached" in await refusal(answer, 502)
+
+
+async def test_a_provider_that_failed_is_left_alone_for_a_moment(login: Login) -> None:
+    asked: list[str] = []
+    passed_s = [0.0]
+
+    async def fail(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=500)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", fail)
+    async with TestServer(app) as server:
+        settings = OidcSettings(issuer=str(server.make_url("")), client_id="picket")
+        made = OpenIdProvider(settings, EgressRule(), monotonic=lambda: passed_s[0])
+        object.__setattr__(login.api.backend, "oidc", made)
+        start = f"{login.api.url}/sign-in/oidc"
+
+        clicks = await asyncio.gather(*(login._get(start, "") for _ in range(4)))
+        assert all(["answered 500" in await refusal(one, 502) for one in clicks])
+        assert len(asked) == 1
+        passed_s[0] += 11
+        await refusal(await login._get(start, ""), 502)
+        assert len(asked) == 2

@@ -65,6 +65,21 @@ async def test_when_too_many_wait_the_next_one_is_refused(monkeypatch: pytest.Mo
     assert not (await pool.verify(None, PASSWORD)).is_right
 
 
+async def test_strangers_leave_places_to_those_who_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(passwords, "_MOST_STRANGERS", 2)
+    pool = Passwords()
+    asked = [
+        asyncio.create_task(pool.verify(None, PASSWORD, by_stranger=by_stranger))
+        for by_stranger in (True, True, True, False)
+    ]
+
+    ended = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert [type(one) for one in ended] == [Verdict, Verdict, TooManyError, Verdict]
+
+
 @pytest.mark.parametrize("password", ["", "eleven sign", "x" * 257])
 def test_a_password_that_is_too_short_or_too_long_is_refused(password: str) -> None:
     with pytest.raises(InvalidError, match="use 12 to 256"):

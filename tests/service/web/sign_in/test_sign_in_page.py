@@ -11,10 +11,14 @@ from aiohttp import ClientResponse
 from argon2 import PasswordHasher
 
 from service.accounts.model import Role
+from service.http import rate_limit
+from service.http.rate_limit import RateLimits
 from service.sign_in import actions as sign_in
 from service.sign_in.model import Principal
 from service.users import actions as users
 from service.users.passwords import Passwords, Verdict
+from service.web.cookies import BROWSER_COOKIE
+from service.web.sign_in import known_browsers
 from tests.builders.web_users import PASSWORD, a_user
 from tests.servers.public_api import PEPPER, PublicApi, serve_public_api
 from tests.service.web.conftest import WebUser, enter, session_of, sign_in_user
@@ -89,9 +93,11 @@ class CountedPasswords(Passwords):
         super().__init__()
         self._work = work
 
-    async def verify(self, stored: str | None, password: str) -> Verdict:
+    async def verify(
+        self, stored: str | None, password: str, *, by_stranger: bool = False
+    ) -> Verdict:
         self._work.stored.append(stored)
-        return await super().verify(stored, password)
+        return await super().verify(stored, password, by_stranger=by_stranger)
 
 
 @pytest.fixture
@@ -147,6 +153,110 @@ async def test_guesses_at_one_user_are_limited_from_wherever_they_come(
     assert statuses == [422, 422, 422, 429]
 
 
+@pytest.fixture
+async def usual(api: PublicApi) -> PublicApi:
+    """An API with the limits that no setting changes."""
+    limits = RateLimits(monotonic=api.backend.monotonic)
+    object.__setattr__(api.backend, "limits", limits)
+    object.__setattr__(api.backend, "passwords", QuickPasswords())
+    return api
+
+
+class QuickPasswords(Passwords):
+    """Passwords of which the right one is known: what is counted is not how long they take."""
+
+    async def verify(
+        self, stored: str | None, password: str, *, by_stranger: bool = False
+    ) -> Verdict:
+        return Verdict(is_right=stored is not None and password == PASSWORD)
+
+
+async def attempt(api: PublicApi, place: str, **changes: str) -> ClientResponse:
+    form = {"email": "ann@example.com", "password": PASSWORD, **changes}
+    return await post(api, form, x_forwarded_for=place, cookie=form.pop("cookie", ""))
+
+
+def known_browser(answer: ClientResponse) -> str:
+    kept = SimpleCookie("\n".join(answer.headers.getall("set-cookie")).replace("\n", "; "))
+    return f"{BROWSER_COOKIE}={kept[BROWSER_COOKIE].value}"
+
+
+async def guess_from_everywhere(api: PublicApi, email: str = "ann@example.com") -> list[int]:
+    """Guess until no stranger may any more: the statuses."""
+    return [
+        (await attempt(api, f"192.0.2.{place}", email=email, password="wrong password")).status
+        for place in range(31)
+        for _ in range(10)
+    ]
+
+
+async def test_guesses_from_one_address_keep_nobody_out_at_another(usual: PublicApi) -> None:
+    await a_user(usual)
+    guesses = [
+        (await attempt(usual, "192.0.2.1", password="wrong password")).status for _ in range(40)
+    ]
+    assert guesses == [422] * 10 + [429] * 30
+
+    assert (await attempt(usual, "192.0.2.2")).status == 303
+
+
+async def test_guesses_from_everywhere_keep_out_no_browser_that_is_known(usual: PublicApi) -> None:
+    await a_user(usual)
+    cookie = known_browser(await attempt(usual, "198.51.100.1"))
+    statuses = await guess_from_everywhere(usual)
+    assert statuses.count(422) == 299  # the right one was counted, too
+
+    assert (await attempt(usual, "198.51.100.2")).status == 429
+    assert (await attempt(usual, "192.0.2.1", cookie=cookie)).status == 303
+
+
+async def test_names_that_nobody_has_are_limited_like_users(usual: PublicApi) -> None:
+    statuses = await guess_from_everywhere(usual, "nobody@example.com")
+
+    assert statuses.count(422) == 300
+    assert statuses[-1] == 429
+
+
+async def test_invented_names_displace_no_counter_of_a_user(
+    usual: PublicApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_browsers, "_STRANGERS", 4)
+    monkeypatch.setattr(rate_limit, "_MOST_NAMES", 5)
+    await a_user(usual)
+    assert (await guess_from_everywhere(usual))[-1] == 429
+    for order in range(20):
+        form = {"email": f"nobody-{order}@example.com", "password": "wrong password"}
+        await attempt(usual, f"203.0.113.{order}", **form)
+
+    assert (await attempt(usual, "198.51.100.2")).status == 429
+
+
+async def test_a_known_browser_has_few_guesses_and_only_at_its_user(usual: PublicApi) -> None:
+    await a_user(usual)
+    await a_user(usual, "bob@example.com")
+    cookie = known_browser(await attempt(usual, "198.51.100.1"))
+    wrong = {"password": "wrong password", "cookie": cookie}
+
+    own = [(await attempt(usual, f"192.0.2.{place}", **wrong)).status for place in range(11)]
+    others = [
+        (await attempt(usual, "192.0.2.99", email="bob@example.com", **wrong)).status
+        for _ in range(11)
+    ]
+
+    assert own == others == [422] * 10 + [429]
+    assert (await attempt(usual, "198.51.100.2")).status == 303
+
+
+async def test_a_browser_is_known_no_longer_once_the_password_changes(usual: PublicApi) -> None:
+    user = await a_user(usual)
+    cookie = known_browser(await attempt(usual, "198.51.100.1"))
+    await guess_from_everywhere(usual)
+
+    await usual.database.write(lambda c: sign_in.set_password(c, user.id, "another hash"))
+
+    assert (await attempt(usual, "192.0.2.1", cookie=cookie)).status == 429
+
+
 async def test_guessed_keys_are_limited(strict: PublicApi) -> None:
     statuses = [(await post(strict, {"key": f"cu_{number}"})).status for number in range(4)]
 
@@ -172,8 +282,10 @@ async def test_a_password_that_was_changed_while_it_was_checked_opens_nothing(
     user = await a_user(api)
 
     class Overtaken(Passwords):
-        async def verify(self, stored: str | None, password: str) -> Verdict:
-            verdict = await super().verify(stored, password)
+        async def verify(
+            self, stored: str | None, password: str, *, by_stranger: bool = False
+        ) -> Verdict:
+            verdict = await super().verify(stored, password, by_stranger=by_stranger)
             await api.database.write(lambda c: sign_in.set_password(c, user.id, "another"))
             return verdict
 
