@@ -389,7 +389,7 @@ def _backend(
         keys=ApiKeys(database, pepper=pepper, monotonic=time.monotonic),
         answers=IdempotencyStore(pepper),
         waiters=SessionWaiters(database),
-        live=LiveStreams(database),
+        live=LiveStreams(database, clock),
         limits=_limits(settings),
         vault=vault,
         bundles=BundleFiles(settings.data_dir / "bundles"),

@@ -6,7 +6,7 @@ open; whose they are is then asked once a second for all of them.
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,12 +15,16 @@ from sqlalchemy import Connection
 
 from service.audit.model import Entry
 from service.checks import actions as checks
+from service.clock import Clock
 from service.db.engine import Database
 from service.http.errors import TooManyError
 from service.results.model import RunStatus, Stored
+from service.sign_in import actions as sign_in
 
 log = structlog.get_logger()
 
+ASK_S: Final = 3.0
+"""How often it is asked whether those who read are still signed in."""
 EVERY_S: Final = 1.0
 """How long after an event the next one comes at the earliest."""
 MOST_OF_KEY: Final = 24
@@ -60,6 +64,8 @@ class LiveStream:
 
     account_id: str
     caller_id: str
+    session: bytes
+    """The keyed hash of the session that opened it."""
     check_ids: frozenset[str]
     """The checks that it is about. Empty: all of the account."""
     is_over: bool = False
@@ -69,6 +75,8 @@ class LiveStream:
 
     def tell(self, change: Change) -> None:
         """Something of the account has changed."""
+        if self.is_over:
+            return
         if self.check_ids and change.check_ids is not None:
             if self.check_ids.isdisjoint(change.check_ids):
                 return
@@ -78,7 +86,7 @@ class LiveStream:
 
     def end(self) -> None:
         """There will be nothing more."""
-        self.is_over = True
+        self.is_over, self._change = True, None
         self._told.set()
 
     async def next(self, *, within_s: float) -> Change | None:
@@ -97,8 +105,9 @@ class LiveStream:
 class LiveStreams:
     """All open streams; the event loop's alone."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
         self._streams: dict[LiveStream, None] = {}
         self._pending: dict[str, bool] = {}
         """Checks with new results, and whether all of these passed."""
@@ -112,7 +121,7 @@ class LiveStreams:
         database.listen(Entry, self._note_entry)
 
     def open(
-        self, *, account_id: str, caller_id: str, check_ids: Sequence[str]
+        self, *, account_id: str, caller_id: str, session: bytes, check_ids: Sequence[str]
     ) -> AbstractContextManager[LiveStream]:
         """A stream for as long as the block lasts; refused before the block begins.
 
@@ -123,7 +132,9 @@ class LiveStreams:
         if own >= MOST_OF_KEY or len(self._streams) >= MOST:
             raise TooManyError("Too many pages are open at a time; this one asks now and then.")
         return self._hold(
-            LiveStream(account_id, caller_id, frozenset(check_ids), is_over=self._is_closed)
+            LiveStream(
+                account_id, caller_id, session, frozenset(check_ids), is_over=self._is_closed
+            )
         )
 
     @contextmanager
@@ -135,11 +146,13 @@ class LiveStreams:
             del self._streams[stream]
 
     async def run(self) -> None:
-        """Pass changes on, at once and then no sooner than a second later."""
+        """Pass changes on, at once and then no sooner than a second later, to the signed in."""
         while True:
-            await self._noted.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._noted.wait(), ASK_S)
             self._noted.clear()
             try:
+                await self._end_signed_out()
                 await self._pass_on()
             except Exception:  # an ornament of pages must not end the service
                 log.exception("live.failed")
@@ -166,6 +179,21 @@ class LiveStreams:
         if self._streams:
             self._changed.add(entry.account_id)
             self._noted.set()
+
+    async def _end_signed_out(self) -> None:
+        """Ask for all at once, whatever ended a session, and in whichever process."""
+        sessions = {stream.session for stream in self._streams}
+        if not sessions:
+            return
+
+        def query(connection: Connection) -> frozenset[bytes]:
+            now_ms = self._clock.now_ms(connection)
+            return sign_in.list_ended(connection, sessions, now_ms=now_ms)
+
+        ended = await self._database.read(query)
+        for stream in self._streams:
+            if stream.session in ended:
+                stream.end()
 
     async def _pass_on(self) -> None:
         pending, self._pending = self._pending, {}

@@ -2,6 +2,7 @@
 
 import hmac
 import secrets
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -44,7 +45,8 @@ def find_visitor(
     connection: Connection, pepper: Pepper, raw: str, *, now_ms: int
 ) -> Visitor | None:
     """Who is signed in. None: the session has ended, or its key, or its user is disabled."""
-    row = store.find_session(connection, _hash(pepper, raw), now_ms=now_ms)
+    session = _hash(pepper, raw)
+    row = store.find_session(connection, session, now_ms=now_ms)
     person = None if row is None else _find_person(connection, row.principal)
     if row is None or person is None:
         return None
@@ -53,9 +55,19 @@ def find_visitor(
         account_name=accounts.find_account(connection, person.caller.account_id).name,
         name=person.name,
         email=person.email,
+        session=session,
         csrf=pepper.keyed(_CSRF + raw.encode()).hex(),
         is_stale=_extended_ms(row, now_ms) - row.expires_ms >= _EXTEND_AFTER_MS,
     )
+
+
+def list_ended(
+    connection: Connection, sessions: Collection[bytes], *, now_ms: int
+) -> frozenset[bytes]:
+    """Those of these sessions, by their hashes, with which nobody is signed in any more."""
+    found = store.find_principals(connection, sessions, now_ms=now_ms)
+    good = {who for who in set(found.values()) if _find_person(connection, who) is not None}
+    return frozenset(one for one in sessions if found.get(one) not in good)
 
 
 class _Person(NamedTuple):

@@ -39,6 +39,8 @@ class Visitor:
     """The name of the user, or of the API key, with which the visitor signed in."""
     email: str | None
     """None: it was an API key."""
+    session: bytes = field(repr=False)
+    """The keyed hash by which the session is stored."""
     csrf: str = field(repr=False)
     """The token without which no form of this session is accepted."""
     is_stale: bool

@@ -1,5 +1,6 @@
 """SQL of signed-in browsers and sign-in links."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, delete, insert, select, update
@@ -42,6 +43,20 @@ def find_session(connection: Connection, hashed: bytes, *, now_ms: int) -> Sessi
         return None
     who = Principal(key_id=row.key_id, user_id=row.user_id)
     return SessionRow(who, row.created_ms, row.expires_ms)
+
+
+def find_principals(
+    connection: Connection, hashes: Collection[bytes], *, now_ms: int
+) -> dict[bytes, Principal]:
+    """Whose these sessions are, as far as they have not ended."""
+    columns = browser_session.c
+    found = select(columns.hash, columns.key_id, columns.user_id).where(
+        columns.hash.in_(hashes), columns.expires_ms > now_ms
+    )
+    return {
+        row.hash: Principal(key_id=row.key_id, user_id=row.user_id)
+        for row in connection.execute(found)
+    }
 
 
 def extend_session(connection: Connection, hashed: bytes, expires_ms: int) -> None:

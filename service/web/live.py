@@ -31,7 +31,10 @@ async def _stream(visit: Visit) -> Response:
     caller = visit.visitor.caller
     wanted = visit.request.query_params.getlist("check")[:_MOST_CHECKS]
     opened = visit.backend.live.open(
-        account_id=caller.account_id, caller_id=caller.id, check_ids=wanted
+        account_id=caller.account_id,
+        caller_id=caller.id,
+        session=visit.visitor.session,
+        check_ids=wanted,
     )
     monotonic = visit.backend.monotonic
 

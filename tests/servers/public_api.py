@@ -170,15 +170,16 @@ async def serve_public_api(
 
 
 def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend:
+    clock = Clock()
     return Backend(
         database=database,
-        clock=Clock(),
+        clock=clock,
         monotonic=time.monotonic,
         pepper=PEPPER,
         keys=ApiKeys(database, pepper=PEPPER, monotonic=time.monotonic),
         answers=IdempotencyStore(PEPPER),
         waiters=SessionWaiters(database),
-        live=LiveStreams(database),
+        live=LiveStreams(database, clock),
         limits=RateLimits(
             monotonic=time.monotonic,
             allowances={kind: Allowance(per_minute) for kind in RateClass},

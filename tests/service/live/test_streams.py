@@ -1,18 +1,51 @@
 """What open pages are told of."""
 
 import asyncio
+from contextlib import AbstractContextManager
 
 import pytest
+from sqlalchemy import Connection
 
+from service.clock import Clock
 from service.http.errors import TooManyError
-from service.live.streams import MOST_OF_KEY, Change, LiveStreams
+from service.live.streams import MOST_OF_KEY, Change, LiveStream, LiveStreams
 from service.results.model import ResultType, RunStatus, Stored
+from service.sign_in import actions as sign_in
+from service.sign_in.model import Principal
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import a_record, failed, passed, store, store_all
-from tests.servers.public_api import ApiUser, PublicApi
+from tests.servers.public_api import PEPPER, ApiUser, PublicApi
 
 SOON_S = 10.0
 A_WHILE_S = 1.5
+
+
+@pytest.fixture
+async def session(api: PublicApi) -> bytes:
+    """A session of Alice's, by its hash."""
+    return await a_session(api, api.alice)
+
+
+def watch(api: PublicApi, session: bytes, *check_ids: str) -> AbstractContextManager[LiveStream]:
+    account_id = api.alice.secrets.account_id
+    return api.backend.live.open(
+        account_id=account_id, caller_id="1", session=session, check_ids=check_ids
+    )
+
+
+async def a_session(api: PublicApi, user: ApiUser) -> bytes:
+    caller = await api.backend.keys.caller(user.secrets.api_key)
+    assert caller is not None
+    who = Principal.of_caller(caller)
+
+    def begin(connection: Connection) -> bytes:
+        now_ms = api.backend.clock.now_ms(connection)
+        new = sign_in.start_session(connection, PEPPER, who, now_ms=now_ms)
+        visitor = sign_in.find_visitor(connection, PEPPER, new.raw, now_ms=now_ms)
+        assert visitor is not None
+        return visitor.session
+
+    return await api.database.write(begin)
 
 
 async def a_check(user: ApiUser) -> dict[str, str]:
@@ -21,12 +54,14 @@ async def a_check(user: ApiUser) -> dict[str, str]:
 
 
 async def test_results_of_a_moment_make_one_event_and_those_of_others_none(
-    api: PublicApi,
+    api: PublicApi, session: bytes
 ) -> None:
     bob = await api.another_user("Bob")
     own, foreign = await a_check(api.alice), await a_check(bob)
     account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=()) as stream:
+    with api.backend.live.open(
+        account_id=account_id, caller_id="1", session=session, check_ids=()
+    ) as stream:
         place = api.alice.secrets.location_id
         await store_all(
             api,
@@ -39,10 +74,12 @@ async def test_results_of_a_moment_make_one_event_and_those_of_others_none(
         assert await stream.next(within_s=A_WHILE_S) is None
 
 
-async def test_an_event_says_whether_all_runs_passed(api: PublicApi) -> None:
+async def test_an_event_says_whether_all_runs_passed(api: PublicApi, session: bytes) -> None:
     check = await a_check(api.alice)
     account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=()) as stream:
+    with api.backend.live.open(
+        account_id=account_id, caller_id="1", session=session, check_ids=()
+    ) as stream:
         await store(api, check, failed())
 
         change = await stream.next(within_s=SOON_S)
@@ -50,10 +87,9 @@ async def test_an_event_says_whether_all_runs_passed(api: PublicApi) -> None:
     assert change == Change(frozenset({check["id"]}), is_quiet=False)
 
 
-async def test_a_page_of_one_check_is_not_told_of_others(api: PublicApi) -> None:
+async def test_a_page_of_one_check_is_not_told_of_others(api: PublicApi, session: bytes) -> None:
     own, other = await a_check(api.alice), await a_check(api.alice)
-    account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=[own["id"]]) as one:
+    with watch(api, session, own["id"]) as one:
         await store(api, other, passed())
         assert await one.next(within_s=A_WHILE_S) is None
 
@@ -61,9 +97,11 @@ async def test_a_page_of_one_check_is_not_told_of_others(api: PublicApi) -> None
         assert await one.next(within_s=SOON_S) == Change(frozenset({own["id"]}))
 
 
-async def test_a_change_by_the_api_is_told(api: PublicApi) -> None:
+async def test_a_change_by_the_api_is_told(api: PublicApi, session: bytes) -> None:
     account_id = api.alice.secrets.account_id
-    with api.backend.live.open(account_id=account_id, caller_id="1", check_ids=()) as stream:
+    with api.backend.live.open(
+        account_id=account_id, caller_id="1", session=session, check_ids=()
+    ) as stream:
         await a_check(api.alice)
 
         assert await stream.next(within_s=SOON_S) == Change(None, is_quiet=False)
@@ -71,22 +109,25 @@ async def test_a_change_by_the_api_is_told(api: PublicApi) -> None:
 
 async def test_a_key_has_so_many_streams_and_no_more(api: PublicApi) -> None:
     live = api.backend.live
-    opened = [live.open(account_id="a", caller_id="1", check_ids=()) for _ in range(MOST_OF_KEY)]
+    opened = [
+        live.open(account_id="a", caller_id="1", session=b"", check_ids=())
+        for _ in range(MOST_OF_KEY)
+    ]
     for one in opened:
         one.__enter__()
 
     with pytest.raises(TooManyError):  # before a response begins
-        live.open(account_id="a", caller_id="1", check_ids=())
-    with live.open(account_id="a", caller_id="2", check_ids=()):
+        live.open(account_id="a", caller_id="1", session=b"", check_ids=())
+    with live.open(account_id="a", caller_id="2", session=b"", check_ids=()):
         pass
     opened.pop().__exit__(None, None, None)
-    with live.open(account_id="a", caller_id="1", check_ids=()):
+    with live.open(account_id="a", caller_id="1", session=b"", check_ids=()):
         pass
 
 
 async def test_streams_end_with_the_service(api: PublicApi) -> None:
     live = api.backend.live
-    with live.open(account_id="a", caller_id="1", check_ids=()) as stream:
+    with live.open(account_id="a", caller_id="1", session=b"", check_ids=()) as stream:
         live.close()
 
         assert await stream.next(within_s=60) is None
@@ -112,9 +153,9 @@ class _BrokenDatabase:
 
 
 async def test_a_database_that_cannot_be_read_ends_no_stream_and_no_service() -> None:
-    live = LiveStreams(_BrokenDatabase())  # type: ignore[arg-type]
+    live = LiveStreams(_BrokenDatabase(), Clock())  # type: ignore[arg-type]
     running = asyncio.create_task(live.run())
-    with live.open(account_id="a", caller_id="1", check_ids=()) as stream:
+    with live.open(account_id="a", caller_id="1", session=b"", check_ids=()) as stream:
         kinds = ((ResultType.FINAL, RunStatus.FAILED, None),)
         live._note_results(Stored(kinds=kinds, check_ids=("c-1",)))
 
@@ -125,13 +166,13 @@ async def test_a_database_that_cannot_be_read_ends_no_stream_and_no_service() ->
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_a_page_of_one_check_is_not_told_of_hundreds_of_others(api: PublicApi) -> None:
+async def test_a_page_of_one_check_is_not_told_of_hundreds_of_others(
+    api: PublicApi, session: bytes
+) -> None:
     own = await a_check(api.alice)
     checks = [await a_check(api.alice) for _ in range(201)]
-    account_id = api.alice.secrets.account_id
     place = api.alice.secrets.location_id
-    live = api.backend.live
-    with live.open(account_id=account_id, caller_id="1", check_ids=(own["id"],)) as stream:
+    with watch(api, session, own["id"]) as stream:
         await store_all(api, [a_record(one, location_id=place, outcome=passed()) for one in checks])
         assert await stream.next(within_s=A_WHILE_S) is None
 
