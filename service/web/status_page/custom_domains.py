@@ -35,6 +35,7 @@ class CustomDomains:
         # Without an address of its own the service could not be told from a page's: whoever may
         # change a page could take the whole service's name.
         self._own_host = urlsplit(backend.public_url or "").hostname
+        self._viewer_host = urlsplit(backend.trace_viewer.url or "").hostname
         self._pages: dict[str, str] = {}
         """The last parts of pages' addresses by host."""
         self._is_known = False
@@ -67,8 +68,15 @@ class CustomDomains:
                 self._is_known = False
                 log.warning("status_page.domains_unknown", reason=str(why))
                 return
-            found.pop(self._own_host or "", None)
-            self._pages = {domain.lower(): url for domain, url in found.items()}
+            self._pages = {
+                domain.lower(): url
+                for domain, url in found.items()
+                if not self._is_own(domain.lower())
+            }
+
+    def _is_own(self, domain: str) -> bool:
+        """Whether a domain is the service's, or this machine's, where `picket up` may be open."""
+        return domain in (self._own_host, self._viewer_host) or domain.endswith(".localhost")
 
 
 def _host_of(scope: Scope) -> str | None:

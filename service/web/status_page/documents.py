@@ -36,7 +36,8 @@ _FEEDS: Final[Mapping[str, tuple[str, Callable[[Feed], bytes]]]] = {
     "feed.json": ("application/feed+json", write_json_feed),
 }
 _MOST_DOCUMENTS: Final = 32
-"""Kept of one page: whoever reaches it under many names has some of them made again."""
+_MOST_FEEDS: Final = 12
+"""Kept of one page: whoever asks under many names has feeds made again, and nothing else."""
 _PACKED_FROM_BYTES: Final = 256
 _MINUTE_S: Final = 60
 _OLD_S: Final = 60
@@ -171,6 +172,8 @@ class PageDocuments:
         self._renderer = renderer
         self._takes_subscribers = takes_subscribers
         self._kept: dict[tuple[object, ...], Document] = {}
+        self._feeds: dict[tuple[object, ...], Document] = {}
+        """By the name, which whoever asks can choose, under which they were asked for, as well."""
         self._making = asyncio.Lock()
         look = snapshot.page.look
         self._logo = read_picture(look.get("logo"))
@@ -184,7 +187,8 @@ class PageDocuments:
         """What it takes in memory, nearly."""
         sent = sum(len(one.content) for one in self._pictures().values())
         said = sum(len(u.description) for one in self.snapshot.incidents for u in one.updates)
-        return sent + said + sum(one.size_bytes for one in self._kept.values())
+        made = (*self._kept.values(), *self._feeds.values())
+        return sent + said + sum(one.size_bytes for one in made)
 
     async def find(self, name: str, place: Place, *, age_s: float = 0) -> Document | None:
         """A file. None: the page has none of this name.
@@ -195,18 +199,21 @@ class PageDocuments:
         minutes = int(age_s // _MINUTE_S) if is_old else 0
         if name == ARCHIVE:  # for whoever exports, who names its address: not worth the memory
             return await asyncio.to_thread(self._make, name, place, minutes)
-        # Feeds alone say under which name they are reached, which whoever asks can choose.
-        key = (name, place if name in _FEEDS else (place.home, place.base), minutes)
-        if (kept := self._kept.get(key)) is not None:
-            return kept
+        # Feeds alone say under which name they are reached.
+        kept, most = (self._kept, _MOST_DOCUMENTS)
+        key: tuple[object, ...] = (name, place.home, place.base, minutes)
+        if name in _FEEDS:
+            kept, most, key = (self._feeds, _MOST_FEEDS, (name, place))
+        if (found := kept.get(key)) is not None:
+            return found
         async with self._making:
-            if (kept := self._kept.get(key)) is not None:
-                return kept
+            if (found := kept.get(key)) is not None:
+                return found
             made = await asyncio.to_thread(self._make, name, place, minutes)
-            if made is not None and len(self._kept) >= _MOST_DOCUMENTS:
-                self._kept.clear()
             if made is not None:
-                self._kept[key] = made
+                if len(kept) >= most:
+                    del kept[next(iter(kept))]
+                kept[key] = made
             return made
 
     def _make(self, name: str, place: Place, minutes: int = 0) -> Document | None:

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from service.http.dependencies import Backend
 from service.routers import install_api
+from service.traces.trace_links import ViewerAddress
 from tests.fakes.clock import FakeClock
 from tests.servers.public_api import PublicApi, listening
 from tests.service.web.conftest import WebAnswer
@@ -54,6 +55,7 @@ async def site(api: PublicApi) -> AsyncIterator[Site]:
         clock=clock,
         monotonic=lambda: passed_s[0],
         public_url="https://picket.example.com",
+        trace_viewer=ViewerAddress(url="https://traces.example.com"),
         sends_status_mails=True,
     )
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)

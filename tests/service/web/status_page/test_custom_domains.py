@@ -1,7 +1,10 @@
 """A page at a domain of its own."""
 
+from http.cookies import SimpleCookie
+
 import pytest
 
+from service.web.cookies import SESSION_COOKIE
 from tests.builders.status_pages import PAGES, a_page, a_service
 from tests.servers.public_api import ApiUser
 from tests.service.web.status_page.conftest import Site
@@ -62,11 +65,40 @@ async def test_a_domain_that_a_page_gives_up_shows_it_no_longer(site: Site, alic
     assert "Shop status" in (await site.get("/", host="other.example.com")).text
 
 
-async def test_nobody_takes_the_services_own_name(site: Site, alice: ApiUser) -> None:
-    await a_page(alice, customDomain="picket.example.com")
+@pytest.mark.parametrize(
+    "host", ["picket.example.com", "traces.example.com", "picket.localhost", "Picket.Example.com"]
+)
+async def test_nobody_takes_a_name_of_the_service(site: Site, alice: ApiUser, host: str) -> None:
+    await a_page(alice, customDomain=host)
 
-    assert (await site.get("/sign-in", host="picket.example.com")).status == 200
-    assert (await site.get("/status/shop", host="picket.example.com")).status == 200
+    assert (await site.get("/sign-in", host=host)).status == 200
+    assert (await site.get("/status/shop", host=host)).status == 200
+    assert "All services work." not in (await site.get("/", host=host)).text
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "192.0.2.1", "picket"])
+async def test_an_address_or_a_name_of_one_word_is_no_domain_of_a_page(
+    alice: ApiUser, host: str
+) -> None:
+    body = {"name": "Shop status", "url": "shop", "cards": [], "customDomain": host}
+
+    assert (await alice.post(PAGES, body)).status == 400
+
+
+async def test_a_session_of_the_service_opens_nothing_at_a_pages_domain(
+    site: Site, alice: ApiUser
+) -> None:
+    await a_page(alice, await a_service(alice), customDomain=HOST)
+    async with site.http.post(
+        site.url + "/sign-in", data={"key": alice.secrets.api_key}, allow_redirects=False
+    ) as entered:
+        session = SimpleCookie(entered.headers["set-cookie"])[SESSION_COOKIE].value
+    cookie = f"{SESSION_COOKIE}={session}"
+    assert (await site.get("/settings", cookie=cookie)).status == 200
+
+    assert "All services work." in (await site.get("/", host=HOST, cookie=cookie)).text
+    for path in ("/settings", "/live"):
+        assert (await site.get(path, host=HOST, cookie=cookie)).status == 404
 
 
 async def test_a_private_page_asks_for_its_key_at_its_domain(site: Site, alice: ApiUser) -> None:

@@ -1,6 +1,7 @@
 """Pages in memory: read once for all, and shown when the database is away."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,46 @@ async def test_without_a_copy_and_a_database_there_is_an_error_that_says_so(api:
 
     with pytest.raises(RecordsAwayError):
         await PageCache(reader.read, monotonic=lambda: 0).find("shop")
+
+
+async def test_feeds_of_invented_hosts_displace_no_page_and_take_little_memory(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    await a_page(alice, await a_service(alice), url="shop")
+    documents = await Reader(api).read("shop")
+    assert documents is not None
+    own = Place(home="/status/shop", base="/status/shop/", origin="http://picket.internal")
+    page = await documents.find("index.html", own)
+    feed = await documents.find("feed.atom", own)
+    assert feed is not None
+
+    for order in range(40):
+        place = replace(own, origin=f"http://host-{order}.example")
+        theirs = await documents.find("feed.atom", place)
+        assert theirs is not None
+        assert f"http://host-{order}.example/status/shop".encode() in theirs.content
+
+    assert await documents.find("index.html", own) is page
+    assert len(documents._feeds) == 12
+    again = await documents.find("feed.atom", own)
+    assert again is not feed
+    assert again == feed
+
+
+async def test_a_feed_has_the_host_of_who_asks_and_nobody_elses(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    await a_page(alice, await a_service(alice), url="shop")
+
+    for host in ("evil.example", "picket.internal", "evil.example"):
+        for file in ("feed.rss", "feed.atom", "feed.json", "status.json", ""):
+            path = f"{api.url}/status/shop/{file}".rstrip("/")
+            async with api.http.get(path, headers={"host": host}) as answer:
+                text = await answer.text()
+            other = {"evil.example": "picket.internal"}.get(host, "evil.example")
+            assert answer.status == 200
+            assert other not in text
+            assert (host in text) == file.startswith("feed.")
 
 
 class Reader:
