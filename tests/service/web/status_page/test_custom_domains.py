@@ -73,7 +73,7 @@ async def test_nobody_takes_a_name_of_the_service(site: Site, alice: ApiUser, ho
 
     assert (await site.get("/sign-in", host=host)).status == 200
     assert (await site.get("/status/shop", host=host)).status == 200
-    assert "All services work." not in (await site.get("/", host=host)).text
+    assert "All services are operational." not in (await site.get("/", host=host)).text
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "192.0.2.1", "picket"])
@@ -96,7 +96,8 @@ async def test_a_session_of_the_service_opens_nothing_at_a_pages_domain(
     cookie = f"{SESSION_COOKIE}={session}"
     assert (await site.get("/settings", cookie=cookie)).status == 200
 
-    assert "All services work." in (await site.get("/", host=HOST, cookie=cookie)).text
+    page = await site.get("/", host=HOST, cookie=cookie)
+    assert "All services are operational." in page.text
     for path in ("/settings", "/live"):
         assert (await site.get(path, host=HOST, cookie=cookie)).status == 404
 
