@@ -77,12 +77,19 @@ async def has_results(chain: Chain) -> bool:
     return max((int(one) for one in newest if one), default=0) >= RESULTS
 
 
+async def failures(chain: Chain, check_id: str) -> list[dict[str, Any]]:
+    """The newest result of a check that failed, or none."""
+    path = f"/v1/check-results/{check_id}?limit=1&hasFailures=true"
+    found: list[dict[str, Any]] = await chain.ask("GET", path)
+    return found
+
+
 async def find_paths(chain: Chain, check_id: str) -> dict[str, str]:
     """The main pages, by the names of their pictures."""
-    results = await chain.ask("GET", f"/v1/check-results/{check_id}?limit=1&hasFailures=true")
     checks: list[dict[str, Any]] = await chain.ask("GET", "/v1/checks?limit=100")
-    browser = next(one for one in checks if one["checkType"] == "BROWSER")
-    of_browser = await chain.ask("GET", f"/v1/check-results/{browser['id']}?limit=1")
+    browser = next(one for one in checks if one["name"].startswith("Opening hours"))
+    results = await until(lambda: failures(chain, check_id), limit_s=_LIMIT_S)
+    of_browser = await until(lambda: failures(chain, browser["id"]), limit_s=_LIMIT_S)
     locations = await chain.ask("GET", "/v1/private-locations")
     return {
         "overview": "/",
