@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from contract.checks import CheckType
-from service.analytics.windows import DAY_MS, HOUR_MS
+from service.accounts import actions as accounts
 from service.checks import actions as checks
 from service.groups import actions as groups
 from service.locations import actions as locations
@@ -28,6 +28,7 @@ from service.overview.model import (
     Wanted,
 )
 from service.results.model import RunStatus
+from service.web.check.ranges import RANGES, usual_range
 from service.web.form_data import read_form
 from service.web.page_routing import Pages
 from service.web.states import State, Strip, draw_sparkline, draw_strip, state_of_run
@@ -39,9 +40,7 @@ _MOST_TAGS: Final = 200
 _MOST_LABELS: Final = 4
 _MOST_LETTERS: Final = 200
 _MOST_PAGES: Final = 10_000
-RANGES: Final = {"1h": HOUR_MS, "24h": DAY_MS, "7d": 7 * DAY_MS, "30d": 30 * DAY_MS}
 _RANGE_WORDS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
-_USUAL_RANGE: Final = "24h"
 MUTED: Final = "muted"
 _TYPES: Final = tuple(kind for kind in CheckType if kind is not CheckType.AGENTIC)
 TYPE_WORDS: Final[Mapping[CheckType, str]] = {
@@ -75,6 +74,8 @@ class _Asked:
 
     wanted: Wanted
     range: str
+    usual: str
+    """The range that is shown where an address names none."""
     page: int
 
     def address(self, **changes: Any) -> str:
@@ -91,14 +92,14 @@ class _Asked:
             ("location", one.location),
             ("group", "" if one.group_id is None else one.group_id),
             ("by", one.grouping or ""),
-            ("range", "" if length == _USUAL_RANGE else length),
+            ("range", "" if length == self.usual else length),
             ("page", str(page) if page > 1 else ""),
         ]
         query = urlencode([(name, str(value)) for name, value in pairs if value])
         return f"?{query}" if query else ""
 
 
-def read_address(query: QueryParams) -> _Asked:
+def read_address(query: QueryParams, *, usual: str) -> _Asked:
     """What an address asks for; what it names that there is not is passed over."""
     status = query.get("status", "")
     length, page = query.get("range", ""), query.get("page", "")
@@ -115,7 +116,8 @@ def read_address(query: QueryParams) -> _Asked:
     number = _number(page, most_digits=5) or 1
     return _Asked(
         wanted,
-        length if length in RANGES else _USUAL_RANGE,
+        length if length in RANGES else usual,
+        usual,
         min(max(number, 1), _MOST_PAGES),
     )
 
@@ -171,16 +173,22 @@ class _Listed:
     has_more: bool
 
 
-async def _show(visit: Visit) -> Response:
-    asked = read_address(visit.request.query_params)
+def _ask(connection: Connection, visit: Visit) -> _Asked:
+    made_ms = accounts.find_account(connection, visit.account_id).created_ms
+    usual = usual_range(made_ms, now_ms=visit.now_ms(connection))
+    return read_address(visit.request.query_params, usual=usual)
 
-    def read(connection: Connection) -> tuple[_Listed, Sequence[str], Sequence[tuple[str, str]]]:
-        account_id = visit.account_id
+
+async def _show(visit: Visit) -> Response:
+    def read(
+        connection: Connection,
+    ) -> tuple[_Asked, _Listed, Sequence[str], Sequence[tuple[str, str]]]:
+        account_id, asked = visit.account_id, _ask(connection, visit)
         tags = overview.list_tags(connection, account_id, most=_MOST_TAGS)
         places = [(one.slug_name, one.name) for one in locations.list_all(connection, account_id)]
-        return _read(connection, visit, asked), tags, places
+        return asked, _read(connection, visit, asked), tags, places
 
-    listed, tags, places = await visit.read(read)
+    asked, listed, tags, places = await visit.read(read)
     return visit.page(
         "overview.html",
         **_shared(asked, listed, is_part=False),
@@ -196,8 +204,12 @@ async def _show(visit: Visit) -> Response:
 
 async def _show_list(visit: Visit) -> Response:
     """The list alone: another page of it, or as it is now."""
-    asked = read_address(visit.request.query_params)
-    listed = await visit.read(lambda connection: _read(connection, visit, asked))
+
+    def read(connection: Connection) -> tuple[_Asked, _Listed]:
+        asked = _ask(connection, visit)
+        return asked, _read(connection, visit, asked)
+
+    asked, listed = await visit.read(read)
     answer = visit.page("overview_list.html", **_shared(asked, listed, is_part=True))
     if asked.page == 1:
         answer.headers["hx-push-url"] = visit.renderer.url("/") + asked.address()
@@ -229,7 +241,7 @@ def _read(connection: Connection, visit: Visit, asked: _Asked) -> _Listed:
     matching = sum(sum(one.values()) for one in headings.values()) if wanted.is_filter else None
     rows = found[:PAGE_ROWS]
     names = {str(one.id): one.name for one in groups.list_by_id(connection, account_id).values()}
-    window = (now_ms - RANGES[asked.range], now_ms)
+    window = (now_ms - RANGES[asked.range][1], now_ms)
     shown = [
         _show_row(connection, row, seen, names, asked)
         for row, seen in _look_up(connection, account_id, rows, window)

@@ -63,7 +63,10 @@ async def look_at(url: str) -> None:
 
         await page.goto(url + "/")
 
-        assert await page.get_by_role("heading", level=1).inner_text() == "All services are operational."
+        assert (
+            await page.get_by_role("heading", level=1).inner_text()
+            == "All services are operational."
+        )
         await page.get_by_text("Orders fail").click()
         assert await page.get_by_text("It is resolved.").is_visible()
         assert await page.get_by_text("Written on").is_visible()

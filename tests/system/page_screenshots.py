@@ -92,8 +92,8 @@ async def find_paths(chain: Chain, check_id: str) -> dict[str, str]:
     of_browser = await until(lambda: failures(chain, browser["id"]), limit_s=_LIMIT_S)
     locations = await chain.ask("GET", "/v1/private-locations")
     return {
-        "overview": "/",
-        "check": f"/checks/{check_id}",
+        "overview": "/?range=24h",
+        "check": f"/checks/{check_id}?range=24h",
         "result": f"/checks/{check_id}/results/{results[0]['id']}",
         "browser-result": f"/checks/{browser['id']}/results/{of_browser[0]['id']}",
         "edit": f"/checks/{check_id}/edit",

@@ -70,7 +70,7 @@ async def _show(visit: Visit) -> Response:
     def read(connection: Connection) -> dict[str, Any]:
         now_ms = visit.now_ms(connection)
         check = checks.find(connection, visit.account_id, check_id)
-        shown = read_range(query, now_ms=now_ms)
+        shown = read_range(query, now_ms=now_ms, created_ms=check.created_ms)
         places = _places_of(check)
         group = groups.list_by_id(connection, visit.account_id).get(check.group_id or 0)
         kind = CheckType(check.type)
@@ -193,8 +193,9 @@ async def _draw(visit: Visit) -> tuple[CheckRow, Range, Drawn]:
     check_id = str(visit.request.path_params["id"])
 
     def read(connection: Connection) -> tuple[CheckRow, Range, Drawn]:
-        shown = read_range(visit.request.query_params, now_ms=visit.now_ms(connection))
         check = checks.find(connection, visit.account_id, check_id)
+        query, now_ms = visit.request.query_params, visit.now_ms(connection)
+        shown = read_range(query, now_ms=now_ms, created_ms=check.created_ms)
         with_places = len(_places_of(check)) > 1
         return check, shown, draw(connection, check, shown, with_places=with_places)
 

@@ -15,6 +15,9 @@ RANGES: Final[Mapping[str, tuple[str, int]]] = {
     "30d": ("30 d", 30 * DAY_MS),
 }
 USUAL: Final = "24h"
+FIRST: Final = "1h"
+"""What is shown of a check, or an account, that is as young as this; a day would be empty."""
+YOUNG_MS: Final = 2 * HOUR_MS
 _SHORTEST_MS: Final = 5 * MINUTE_MS
 _LONGEST_MS: Final = 400 * DAY_MS
 
@@ -37,16 +40,14 @@ class Range:
         """What people call it. Empty: its limits say more."""
         return RANGES[self.name][0] if self.name else ""
 
-    @property
-    def query(self) -> dict[str, str]:
-        """The part of an address that names it."""
-        if self.name:
-            return {} if self.name == USUAL else {"range": self.name}
-        return {"from": str(self.span[0] // 1000), "to": str(self.span[1] // 1000)}
+
+def usual_range(created_ms: int, *, now_ms: int) -> str:
+    """Which of `RANGES` is shown of what exists since then, where nobody chose one."""
+    return FIRST if now_ms - created_ms < YOUNG_MS else USUAL
 
 
-def read_range(query: Mapping[str, str], *, now_ms: int) -> Range:
-    """The range that an address names; without one, a day up to now.
+def read_range(query: Mapping[str, str], *, now_ms: int, created_ms: int) -> Range:
+    """The range that an address names; without one, the usual one of what exists since then.
 
     Raises:
         InvalidError: a limit is no time.
@@ -54,8 +55,8 @@ def read_range(query: Mapping[str, str], *, now_ms: int) -> Range:
     from_ms = query_time_ms("from", query.get("from"))
     to_ms = query_time_ms("to", query.get("to"))
     if from_ms is None and to_ms is None:
-        name = query.get("range", USUAL)
-        name = name if name in RANGES else USUAL
+        name = query.get("range", "")
+        name = name if name in RANGES else usual_range(created_ms, now_ms=now_ms)
         return Range((max(now_ms - RANGES[name][1], 0), now_ms), name)
     latest_ms = now_ms + DAY_MS  # nothing is known of what comes later
     end_ms = now_ms if to_ms is None else min(to_ms, latest_ms)
@@ -86,8 +87,7 @@ class Address:
     def over(self, name: str) -> str:
         """The address with another range."""
         rest = {name: value for name, value in self.query.items() if name not in _OF_RANGE}
-        named = {**rest, **({} if name == USUAL else {"range": name})}
-        return self.path + (f"?{urlencode(named)}" if named else "")
+        return f"{self.path}?{urlencode({**rest, 'range': name})}"
 
 
 _OF_RANGE: Final = frozenset({"range", "from", "to", "page"})

@@ -92,7 +92,7 @@ async def test_figures_count_what_is_in_the_range_alone(api: PublicApi, web: Web
         await store(api, check, passed(100), started_ms=now_ms() - (number + 2) * MINUTE_MS)
 
     hour = words((await web.get(f"/checks/{check['id']}?range=1h")).text)
-    day = words((await web.get(f"/checks/{check['id']}")).text)
+    day = words((await web.get(f"/checks/{check['id']}?range=24h")).text)
 
     assert "Availability 100 % p50 100 ms p95 100 ms p99 100 ms Runs 4 Failed 0" in hour
     assert "Availability 80 %" in day
@@ -348,8 +348,8 @@ async def test_a_heartbeat_shows_the_time_between_pings(api: PublicApi, web: Web
     ]
     await api.database.write(lambda c: heartbeats.take_pings(c, pings, now_ms=now_ms()))
 
-    drawn = await series(web, check)
-    said = words((await web.get(f"/checks/{check['id']}")).text)
+    drawn = await series(web, check, "?range=24h")
+    said = words((await web.get(f"/checks/{check['id']}?range=24h")).text)
 
     times, gaps, limits = drawn["charts"][0]["columns"]
     assert len(times) == 2

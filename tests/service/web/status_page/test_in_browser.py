@@ -90,10 +90,16 @@ async def test_a_key_is_entered_once(browser: Browser, api: PublicApi, alice: Ap
         await page.goto("/status/shop")
         await page.get_by_label("key").fill(made["keys"][0]["rawKey"])
         await page.get_by_role("button").click()
-        assert await page.get_by_role("heading", level=1).inner_text() == "All services are operational."
+        assert (
+            await page.get_by_role("heading", level=1).inner_text()
+            == "All services are operational."
+        )
 
         await page.goto("/status/shop")
-        assert await page.get_by_role("heading", level=1).inner_text() == "All services are operational."
+        assert (
+            await page.get_by_role("heading", level=1).inner_text()
+            == "All services are operational."
+        )
 
 
 @pytest.mark.parametrize("text", HOSTILE)
