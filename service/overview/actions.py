@@ -1,5 +1,6 @@
 """What pages ask about all checks of an account, within the caller's transaction."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -27,7 +28,7 @@ from service.results import actions as results
 from service.results.model import Ending, RunStatus
 
 _FEW_RUNS: Final = 150
-"""For a check with more, roll-ups are read."""
+"""For a check with more in longer than an hour, roll-ups are read."""
 _LATENCY: Final = "latencyAvg"
 _NEWEST_RUNS: Final = 20
 """Among so many results of a check its locations are looked for."""
@@ -98,8 +99,10 @@ def find_recent(
     expected = {
         row.id: _expect(row, len(places.get(row.id, ())), window[1] - window[0]) for row in rows
     }
-    few = [row for row in rows if expected[row.id] <= _FEW_RUNS]
-    many = [row for row in rows if expected[row.id] > _FEW_RUNS]
+    # Roll-ups know whole hours only.
+    most = math.inf if window[1] - window[0] <= HOUR_MS else _FEW_RUNS
+    few = [row for row in rows if expected[row.id] <= most]
+    many = [row for row in rows if expected[row.id] > most]
     found = results.list_endings(connection, [row.id for row in few], window=window)
     recent = {
         row.id: summarize(

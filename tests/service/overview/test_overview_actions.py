@@ -214,3 +214,20 @@ class _Later(Clock):
 
     def now_ms(self, connection: Any) -> int:
         return super().now_ms(connection) + 2 * HOUR
+
+
+async def test_an_hour_of_a_busy_check_shows_its_runs_where_they_were(api: PublicApi) -> None:
+    check = await a_check(api.alice, "api", frequency=0, frequencyOffset=10)
+    at_ms = await now_ms(api)
+    await store(api, check, passed(), started_ms=at_ms - 1_000)
+    [row] = await rows(api)
+
+    window = (at_ms - HOUR, at_ms)
+    recent = (
+        await api.database.read(
+            lambda c: overview.find_recent(c, [row], {row.id: ["default"]}, window=window)
+        )
+    )[row.id]
+
+    assert [one for one in recent.marks if one is not None] == [RunStatus.PASSED]
+    assert recent.marks[-1] is RunStatus.PASSED
