@@ -193,7 +193,7 @@ _CAUSES: Final = {
     ),
 }
 _START_ONE: Final = (
-    "start one with its key, or see at GET /v1/private-locations why its agents cannot run them"
+    "start one with its key, or see on the page of the location why its agents cannot run them"
 )
 _NO_AGENT_YET: Final = "no agent can run them yet"
 

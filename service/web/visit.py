@@ -14,12 +14,14 @@ from service.sign_in.actions import mask
 from service.sign_in.model import Visitor
 from service.vault.encryption import Viewer
 from service.web.api_calls import ApiAnswer, call_api
-from service.web.cookies import PrivateCookies
+from service.web.cookies import NEW_KEY_COOKIE, PrivateCookies
 from service.web.rendering import Renderer, html_response, theme_of
 
 T = TypeVar("T")
 
 _SEE_OTHER: Final = 303
+_NEW_KEY_S: Final = 60
+"""How long a browser may take from the form to the page that shows the key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +85,22 @@ class Visit:
     def go(self, path: str) -> Response:
         """Go on to another page, after a form was accepted."""
         return RedirectResponse(self.renderer.url(path), _SEE_OTHER)
+
+    def go_with_key(self, path: str, key: str, *, of: str) -> Response:
+        """Go on to the page that shows a new key once, so that a reload makes no other one.
+
+        `of`: what it is the key of, as its page names it.
+        """
+        answer = self.go(path)
+        value = f"{of}:{key}"
+        self.cookies.set(self.request, answer, NEW_KEY_COOKIE, value, max_age_s=_NEW_KEY_S)
+        return answer
+
+    def page_with_key(self, template: str, *, of: str, **values: object) -> Response:
+        """A page that shows the key that was made right before as `new_key`; empty: none was."""
+        found, _, key = self.cookies.read(self.request, NEW_KEY_COOKIE).rpartition(":")
+        is_new = found == of
+        answer = self.page(template, status=200, new_key=key if is_new else "", **values)
+        if is_new:
+            self.cookies.delete(self.request, answer, NEW_KEY_COOKIE)
+        return answer

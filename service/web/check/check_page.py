@@ -15,11 +15,14 @@ from service.checks.model import CheckRow
 from service.groups import actions as groups
 from service.groups.model import GroupRow
 from service.http.errors import NotFoundError
+from service.locations import actions as locations
 from service.web.check import alert_preview, check_changes
 from service.web.check.charts import MOST_PLACES, Drawn, as_json, charts_of, draw, main_line_of
 from service.web.check.events import list_events
 from service.web.check.figures import find_figures
 from service.web.check.heading import (
+    AT_LOCATIONS,
+    Heading,
     describe_schedule,
     describe_target,
     describe_type,
@@ -75,13 +78,15 @@ async def _show(visit: Visit) -> Response:
         group = groups.list_by_id(connection, visit.account_id).get(check.group_id or 0)
         kind = CheckType(check.type)
         charts = charts_of(kind)
+        heading = find_heading(connection, check, now_ms=now_ms)
         run_id = query.get("run", "")
         progress = find_progress(connection, visit.account_id, check_id, run_id) if run_id else None
         return {
             "now_ms": now_ms,
             "check": check,
             "settings": check.effective,
-            "heading": find_heading(connection, check, now_ms=now_ms),
+            "heading": heading,
+            "reason_location": _find_location(connection, visit, heading),
             "progress": progress,
             "type_name": describe_type(kind),
             "schedule": describe_schedule(kind, check.effective),
@@ -141,6 +146,15 @@ def _read_section(
             wanted = read_wanted_runs(visit.request.query_params)
             runs, has_more = list_runs(connection, check, shown, wanted)
             return {"runs": runs, "has_more": has_more, "wanted": wanted}
+
+
+def _find_location(connection: Connection, visit: Visit, heading: Heading) -> str:
+    """The page that shows why a run had no agent. Empty: the reason is another one."""
+    reason = heading.reason
+    if reason is None or reason.cause not in AT_LOCATIONS:
+        return ""
+    known = locations.list_ids_by_slug(connection, visit.account_id).get(reason.location)
+    return f"/locations/{known}" if known else "/locations"
 
 
 def _places_of(check: CheckRow) -> tuple[str, ...]:

@@ -15,10 +15,14 @@ from service.heartbeats.model import TimerState
 from service.overview import actions as overview
 from service.overview.model import CheckState
 from service.results import actions as results
-from service.results.model import ResultFilter, RunStatus, StoredResult
+from service.results.model import Cause, ResultFilter, RunStatus, StoredResult
 from service.results.views import explain
 from service.web.states import State
 
+AT_LOCATIONS: Final = frozenset(
+    {Cause.NO_AGENT, Cause.QUEUE_EXPIRED, Cause.AGENT_LOST, Cause.OVERLOADED, Cause.AGENT_ERROR}
+)
+"""Causes of which the location's page shows more."""
 _BAD: Final = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.DEGRADED})
 _STATE_OF_LEVEL: Final = {Level.FAILING: State.FAILING, Level.DEGRADED: State.DEGRADED}
 

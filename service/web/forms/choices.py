@@ -1,8 +1,11 @@
 """What may be chosen in fields that name other resources."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from service.checks import actions as checks
 from service.web.alerts import alert_words
 from service.web.forms.field_schema import Option
 from service.web.visit import Visit
@@ -20,8 +23,8 @@ async def list_locations(visit: Visit) -> tuple[Option, ...]:
 
 
 async def list_groups(visit: Visit) -> tuple[Option, ...]:
-    """Check groups."""
-    return _named(await _list(visit, "/v1/check-groups"))
+    """Check groups; those with one name are told apart."""
+    return _distinguish(_named(await _list(visit, "/v1/check-groups")))
 
 
 async def list_snippets(visit: Visit) -> tuple[Option, ...]:
@@ -30,8 +33,9 @@ async def list_snippets(visit: Visit) -> tuple[Option, ...]:
 
 
 async def list_checks(visit: Visit) -> tuple[Option, ...]:
-    """Checks."""
-    return _named(await _list(visit, "/v1/checks"))
+    """Checks, however many there are; those with one name are told apart."""
+    found = await visit.read(lambda c: checks.list_names(c, visit.account_id))
+    return _distinguish([Option(one.id, one.name) for one in found])
 
 
 async def list_channels(visit: Visit) -> tuple[Option, ...]:
@@ -50,6 +54,16 @@ async def list_services(visit: Visit) -> tuple[Option, ...]:
 def name_channel(channel: Mapping[str, Any]) -> str:
     """What people call a channel, as the API shows it."""
     return alert_words.name_channel(channel["type"], channel["id"], channel["config"])
+
+
+def _distinguish(options: Sequence[Option]) -> tuple[Option, ...]:
+    """Each with a label of its own, on one line: whoever types one means one."""
+    plain = [replace(one, label=" ".join(one.label.split())) for one in options]
+    count = Counter(one.label for one in plain)
+    return tuple(
+        one if count[one.label] == 1 else replace(one, label=f"{one.label} ({one.key})")
+        for one in plain
+    )
 
 
 def _named(found: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:

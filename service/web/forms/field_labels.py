@@ -82,6 +82,11 @@ _LABELS: Final[Mapping[str, str]] = {
     "webhookSecret": "Signing secret",
     "webhookType": "Body for",
 }
+_SHORTER_HELP: Final[Mapping[str, str]] = {
+    "frequencyOffset": "When its first run comes. Every minute or less often: empty spreads the"
+    " checks. More often: 10, 20 or 30 seconds.",
+}
+"""Instead of what the API's documentation says at length."""
 _ACRONYMS: Final = frozenset({"API", "DNS", "HTTP", "ID", "IP", "JSON", "SMS", "SSL", "TLS", "URL"})
 _PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _UNITS: Final[Mapping[str, str]] = {
@@ -148,6 +153,11 @@ def label_of(name: str) -> str:
     parts = [part if part in _ACRONYMS else part.lower() for part in _PARTS.findall(name)]
     text = " ".join(part.upper() if part.upper() in _ACRONYMS else part for part in parts)
     return text[:1].upper() + text[1:]
+
+
+def shorter_help(name: str) -> str:
+    """What a form says of a field. Empty: it says what the API's documentation says."""
+    return _SHORTER_HELP.get(name, "")
 
 
 def unit_of(name: str) -> str:

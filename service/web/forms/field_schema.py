@@ -37,6 +37,8 @@ class Kind(StrEnum):
     """An object."""
     SHAPES = "shapes"
     """One of several shapes: nothing, a word, or an object."""
+    KEY = "key"
+    """Which stored row a row is: it is sent back, and people neither see nor type it."""
     JSON = "json"
     """Whatever has no field of its own: no value is out of reach."""
 
@@ -54,6 +56,12 @@ class Option:
     def key(self) -> str:
         """The value as a form sends it."""
         return key_of(self.value)
+
+
+class Picked(tuple[Option, ...]):
+    """Options of rows that name what they refer to; a new row finds its own by a name."""
+
+    __slots__ = ()
 
 
 Options = Mapping[str, Sequence[Option]]
@@ -74,6 +82,8 @@ class Field:
     default: Any = ABSENT
     options: tuple[Option, ...] = ()
     """What may be chosen: of CHOICE and CHOICES."""
+    is_picked: bool = False
+    """Whether the option is found by its name, and stays once it is stored."""
     minimum: float | None = None
     """None: no limit is known."""
     maximum: float | None = None
@@ -143,7 +153,9 @@ def join(path: str, name: str) -> str:
 def _offer(one: Field, options: Options, path: str) -> Field:
     if path in options:
         kind = Kind.CHOICES if one.kind in {Kind.LINES, Kind.CHOICES} else Kind.CHOICE
-        return replace(one, kind=kind, options=tuple(options[path]))
+        found = options[path]
+        is_picked = isinstance(found, Picked)
+        return replace(one, kind=kind, options=tuple(found), is_picked=is_picked)
     below = f"{path}[]" if one.kind is Kind.ROWS else path
     inside = tuple(_offer(each, options, join(below, each.name)) for each in one.fields)
     shapes = tuple(
@@ -199,7 +211,8 @@ class _Reader:
 
     def _list(self, item: Mapping[str, Any], blank: Field) -> Field:
         if item.get("type") == "object" and item.get("properties"):
-            return replace(blank, kind=Kind.ROWS, fields=self._properties(item))
+            fields = tuple(_hide_id(one) for one in self._properties(item))
+            return replace(blank, kind=Kind.ROWS, fields=fields)
         if "enum" in item or "const" in item:
             values = item.get("enum") or [item["const"]]
             return replace(blank, kind=Kind.CHOICES, options=_options(values, blank))
@@ -255,6 +268,11 @@ class _Reader:
 
 
 _YES_NO: Final = (Option(True, "Yes"), Option(False, "No"))  # noqa: FBT003 - values of a field
+
+
+def _hide_id(one: Field) -> Field:
+    """The row's own id; one that names another resource has options instead."""
+    return replace(one, kind=Kind.KEY) if one.name == "id" and one.kind is Kind.TEXT else one
 
 
 def _branches(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -185,7 +185,9 @@ def _collect_rows(field: Field, sent: Sent, path: str) -> State:
         return ABSENT
     rows = [_collect_group(field.fields, sent, f"{path}[{at}]") for at in sent.rows(path)]
     blank = blank_row(field)
-    return [row for row in rows if row is not ABSENT and {**blank, **row} != blank]
+    # Which row it was says nothing of what is in it.
+    unseen = {one.name: "" for one in field.fields if one.kind is Kind.KEY}
+    return [row for row in rows if row is not ABSENT and {**blank, **row, **unseen} != blank]
 
 
 def blank_row(field: Field) -> dict[str, State]:
@@ -291,14 +293,20 @@ def _scalar(field: Field, state: str) -> Any:
         case Kind.LINES:
             return [_read_line(field, line.strip()) for line in state.split("\n") if line.strip()]
         case Kind.CHOICE:
-            known = {one.key: one.value for one in field.options}
-            return known.get(state, state) if state else _nothing(field)
+            return _choose(field, state.strip()) if state.strip() else _nothing(field)
         case Kind.NUMBER:
             return _read_number(field, state.strip()) if state.strip() else _nothing(field)
         case Kind.MOMENT:
             return _read_moment(field, state.strip()) if state.strip() else _nothing(field)
         case _:
             return state or (None if field.is_nullable and field.default != "" else "")
+
+
+def _choose(field: Field, text: str) -> Any:
+    """The option of a key or, where it is picked, of a name; what is none is left to the API."""
+    known = {one.key: one.value for one in field.options}
+    names = {one.label: one.value for one in field.options} if field.is_picked else {}
+    return known.get(text, names.get(text, text))
 
 
 def _nothing(field: Field) -> Any:

@@ -125,6 +125,8 @@ class Resource:
     """What a new one starts with."""
     after: str = ""
     """Where one lands after saving, as in `/checks/{id}`. Empty: at the list."""
+    new_key_of: Callable[[Document], str] = lambda _document: ""
+    """The key that an answer shows this once; the page `after` shows it, then. Empty: none."""
     loss: str = "This cannot be undone."
     """What is lost with it."""
     is_named_to_delete: bool = False

@@ -95,7 +95,7 @@ class _ResourcePages:
         answer = await visit.call(form.create, body, once=data.text(_ONCE))
         if answer.is_error:
             return self._page(visit, form, root, state, refusal=_refused(answer))
-        return visit.go(self._after(answer.body))
+        return self._go_on(visit, answer.body)
 
     # Changing.
 
@@ -127,7 +127,7 @@ class _ResourcePages:
             if answer.is_error:
                 refusal = _refused(answer)
             else:
-                return visit.go(self._after(answer.body))
+                return self._go_on(visit, answer.body)
         return self._page(visit, form, root, state, stored=stored, refusal=refusal)
 
     # Deleting.
@@ -163,6 +163,13 @@ class _ResourcePages:
 
     def _at(self, operation: str, visit: Visit) -> str:
         return operation.replace("{id}", quote(visit.request.path_params["id"], safe=""))
+
+    def _go_on(self, visit: Visit, saved: Document) -> Response:
+        """To where one lands after saving, which shows a new key once."""
+        key = self._resource.new_key_of(saved)
+        if not key:
+            return visit.go(self._after(saved))
+        return visit.go_with_key(self._after(saved), key, of=str(saved[self._resource.key]))
 
     def _after(self, saved: Document) -> str:
         key = quote(str(saved[self._resource.key]), safe="")

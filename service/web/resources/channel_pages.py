@@ -13,7 +13,7 @@ from service.alert_channels.kinds.kind import Kind
 from service.alert_channels.kinds.registry import ALL
 from service.alert_channels.model import ChannelType, NotificationRow, NotificationStatus
 from service.web.forms import choices
-from service.web.forms.field_schema import Options
+from service.web.forms.field_schema import Options, Picked
 from service.web.forms.resource_form import Document, Form, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
@@ -165,8 +165,8 @@ async def _kind_of(_visit: Visit, stored: Document) -> str:
 
 async def _options(visit: Visit, _form: Form) -> Options:
     return {
-        "subscriptions[].checkId": await choices.list_checks(visit),
-        "subscriptions[].groupId": await choices.list_groups(visit),
+        "subscriptions[].checkId": Picked(await choices.list_checks(visit)),
+        "subscriptions[].groupId": Picked(await choices.list_groups(visit)),
     }
 
 

@@ -47,6 +47,8 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         *resource_routes(pages, INCIDENTS),
         pages.show("/incidents/{id}", _show_incident),
         pages.change("/incidents/{id}", _add_update),
+        pages.show("/incidents/{id}/updates/{update}", _show_update),
+        pages.change("/incidents/{id}/updates/{update}", _change_update),
     )
 
 
@@ -67,30 +69,31 @@ async def _show_all(visit: Visit) -> Response:
 
 
 async def _show_page(visit: Visit) -> Response:
-    return await _page(visit)
-
-
-async def _page(visit: Visit, *, new_key: str = "") -> Response:
     page_id = _id_of(visit)
     page = await _find(visit, f"{_API}/{page_id}")
     subscribers = await _find(visit, f"{_API}/{page_id}/subscriptions")
-    return visit.page(
+    return visit.page_with_key(
         "status_page_settings.html",
+        of=page["id"],
         page=page,
         subscribers=subscribers,
-        new_key=new_key,
         public=PREFIX,
         sends_mails=visit.backend.sends_status_mails,
     )
 
 
 async def _make_key(visit: Visit) -> Response:
-    """The new key is shown this once; the former one opens nothing any more."""
+    """The new key is shown once; the former one opens nothing any more."""
     answer = await visit.call(f"POST {_API}/{_id_of(visit)}/keys")
     if answer.is_error:
         raise _refusal(answer)
-    made = [str(one["rawKey"]) for one in answer.body["keys"] if "rawKey" in one]
-    return await _page(visit, new_key=made[0])
+    path = f"/status-pages/{_id_of(visit)}"
+    return visit.go_with_key(path, _new_key_of(answer.body), of=answer.body["id"])
+
+
+def _new_key_of(page: Document) -> str:
+    """The key that an answer shows this once. Empty: it made none."""
+    return next((str(one["rawKey"]) for one in page["keys"] if "rawKey" in one), "")
 
 
 async def _end_subscription(visit: Visit) -> Response:
@@ -119,6 +122,52 @@ async def _add_update(visit: Visit) -> Response:
     if answer.is_error:
         return await _incident(visit, sent=body, problem=answer.message)
     return visit.go(f"/incidents/{_id_of(visit)}")
+
+
+async def _show_update(visit: Visit) -> Response:
+    return await _update(visit, sent={}, problem="")
+
+
+async def _change_update(visit: Visit) -> Response:
+    form = await read_form(visit.request)
+    body = {
+        "description": form.text("description"),
+        "status": form.text("status"),
+        "publicIncidentUpdateDate": _read_utc(form.text("at")),
+        "notifySubscribers": "notify" in form,
+    }
+    answer = await visit.call(f"PUT {_update_path(visit)}", body)
+    if answer.status in {_FORBIDDEN, _NOT_FOUND}:
+        raise _refusal(answer)
+    if answer.is_error:
+        return await _update(visit, sent=body, problem=answer.message)
+    return visit.go(f"/incidents/{_id_of(visit)}")
+
+
+async def _update(visit: Visit, *, sent: dict[str, Any], problem: str) -> Response:
+    incident = await _find(visit, f"{_API}/incidents/{_id_of(visit)}")
+    stored = await _find(visit, _update_path(visit))
+    return visit.page(
+        "incident_update.html",
+        status=_UNPROCESSABLE if problem else 200,
+        incident=incident,
+        statuses=[one.value for one in IncidentStatus],
+        update={**stored, **sent},
+        problem=problem,
+        sends_mails=visit.backend.sends_status_mails,
+    )
+
+
+def _update_path(visit: Visit) -> str:
+    update = quote(visit.request.path_params["update"], safe="")
+    return f"{_API}/incidents/{_id_of(visit)}/incident-updates/{update}"
+
+
+def _read_utc(text: str) -> str | None:
+    """A time as a browser sends it. None: the field was emptied, and the time stays."""
+    if not text:
+        return None
+    return text if text.endswith("Z") else f"{text}Z"
 
 
 async def _incident(visit: Visit, *, sent: dict[str, Any], problem: str) -> Response:
@@ -193,6 +242,7 @@ PAGES: Final = Resource(
     ),
     options=_services_of_cards,
     after="/status-pages/{id}",
+    new_key_of=_new_key_of,
     loss="Its subscriptions are deleted with it, and its address shows nothing.",
     is_named_to_delete=True,
     placeholders={"name": "Shop status", "url": "shop", "customDomain": "status.example.com"},

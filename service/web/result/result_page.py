@@ -26,8 +26,9 @@ from service.heartbeats.model import Event
 from service.http.errors import NotFoundError
 from service.locations import actions as locations
 from service.results import actions as results
-from service.results.model import Cause, RunStatus, StoredResult
+from service.results.model import RunStatus, StoredResult
 from service.results.views import explain, score
+from service.web.check.heading import AT_LOCATIONS
 from service.web.page_routing import Pages
 from service.web.result.comparison import compare, compare_bodies
 from service.web.result.message_bodies import mark, read_body
@@ -64,10 +65,6 @@ COMPARISONS: Final[Mapping[Comparison, str]] = {
     Comparison.IS_NULL: "is null",
     Comparison.NOT_NULL: "is not null",
 }
-_AT_LOCATIONS: Final = frozenset(
-    {Cause.NO_AGENT, Cause.QUEUE_EXPIRED, Cause.AGENT_LOST, Cause.OVERLOADED, Cause.AGENT_ERROR}
-)
-"""Causes of which the location's page shows more."""
 _SCORES: Final = {
     "GOOD": State.PASSING,
     "NEEDS_IMPROVEMENT": State.DEGRADED,
@@ -135,7 +132,7 @@ async def _show(visit: Visit) -> Response:
         sentence=shorten_message(sentence),
         whole_sentence=_find_rest(sentence, evidence),
         states={id_: state_of_run(RunStatus(id_)) for id_ in RunStatus},
-        at_location=stored.cause in _AT_LOCATIONS,
+        at_location=stored.cause in AT_LOCATIONS,
         outcome=outcome,
         evidence=evidence,
         kind=_template(evidence),

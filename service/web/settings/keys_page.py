@@ -18,6 +18,8 @@ from service.web.settings.recorded_change import change_recorded, require_writer
 from service.web.visit import Visit
 
 _MOST_NAME_LETTERS: Final = 200
+_OF: Final = "account"
+"""Whose key it is that this page shows once."""
 
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
@@ -28,10 +30,6 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         pages.show("/settings/keys/{keyId}/end", _ask),
         pages.change("/settings/keys/{keyId}/end", _end),
     )
-
-
-async def _show(visit: Visit) -> Response:
-    return await _page(visit)
 
 
 async def _create(visit: Visit) -> Response:
@@ -48,7 +46,7 @@ async def _create(visit: Visit) -> Response:
         )
 
     key = await change_recorded(visit, "keys create", act, fields=("name", "role"))
-    return await _page(visit, made=key, wish=wish)
+    return visit.go_with_key("/settings/keys", key.raw, of=_OF)
 
 
 async def _ask(visit: Visit) -> Response:
@@ -82,20 +80,17 @@ def _is_own(visit: Visit, key: KeyRow) -> bool:
     return visit.visitor.caller.key_id == key.id
 
 
-async def _page(
-    visit: Visit, *, made: NewKey | None = None, wish: KeyRequest | None = None
-) -> Response:
+async def _show(visit: Visit) -> Response:
     def query(connection: Connection) -> tuple[tuple[KeyRow, ...], int]:
         keys = accounts.list_keys(connection, account_id=visit.account_id)
         return keys, visit.now_ms(connection)
 
     keys, now_ms = await visit.read(query)
-    return visit.page(
+    return visit.page_with_key(
         "settings_keys.html",
+        of=_OF,
         good=[key for key in reversed(keys) if key.revoked_ms is None],
         ended=[key for key in reversed(keys) if key.revoked_ms is not None],
         now_ms=now_ms,
-        made=made,
-        wish=wish,
         own_id=visit.visitor.caller.key_id,
     )

@@ -24,7 +24,7 @@ from tests.servers.tcp import refusing_port
 
 NOBODY = (
     "No agent that runs URL checks is connected at the location default: start one with its key, "
-    "or see at GET /v1/private-locations why its agents cannot run them."
+    "or see on the page of the location why its agents cannot run them."
 )
 BEFORE = datetime.fromtimestamp(START_MS / 1000, UTC) - timedelta(hours=1)
 

@@ -40,7 +40,7 @@ HTTP = HttpEvidence(
 )
 NOBODY = (
     "No agent that runs API checks is connected at the location default: start one with its key, "
-    "or see at GET /v1/private-locations why its agents cannot run them."
+    "or see on the page of the location why its agents cannot run them."
 )
 TIMINGS = Timings(wait=1, dns=2, tcp=4, tls=8, first_byte=16, download=32, total=63)
 

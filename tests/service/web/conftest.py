@@ -41,6 +41,15 @@ class WebUser:
         csrf = token if token is not None else await self.token()
         return await self._ask("POST", path, data=[*data.items(), ("csrf", csrf)])
 
+    async def follow(self, answer: WebAnswer) -> WebAnswer:
+        """The page that a form leads to, as a browser loads it with what it was told to keep."""
+        kept = SimpleCookie()
+        for one in answer.headers.getall("set-cookie", ()):
+            kept.load(one)
+        cookies = "; ".join(f"{one.key}={one.coded_value}" for one in kept.values())
+        headers = {"cookie": f"{SESSION_COOKIE}={self.session}; {cookies}"}
+        return await self._ask("GET", answer.headers["location"], headers=headers)
+
     async def token(self) -> str:
         """The token of a page."""
         text = (await self.get("/ui")).text

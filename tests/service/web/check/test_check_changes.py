@@ -105,6 +105,20 @@ async def test_muting_keeps_a_check_running(api: PublicApi, web: WebUser) -> Non
     assert "Muted: nobody is notified" in words((await web.get(f"/checks/{check['id']}")).text)
 
 
+async def test_a_check_that_its_group_pauses_names_the_group_and_keeps_its_own_button(
+    api: PublicApi, web: WebUser
+) -> None:
+    made = await api.alice.post("/v2/check-groups", {"name": "Shop", "activated": False})
+    group = made.body["id"]
+    check = await a_check(api, groupId=group)
+
+    text = (await web.get(f"/checks/{check['id']}")).text
+
+    assert f'href="/groups/{group}/edit"' in text
+    assert "Pause</button>" in text
+    assert "Resume" not in text
+
+
 async def test_a_paused_check_cannot_be_run_and_says_so(api: PublicApi, web: WebUser) -> None:
     check = await a_check(api, activated=False)
 

@@ -88,12 +88,61 @@ async def test_a_new_key_is_shown_once_and_the_former_one_ends(
 
     answer = await web.post(f"/status-pages/{made['id']}/keys", {})
 
-    key = unescape(answer.text).partition("<code>sp_")[2].partition("</code>")[0]
+    shown = await web.follow(answer)
+    key = unescape(shown.text).partition("<code>sp_")[2].partition("</code>")[0]
     for one, status in ((f"sp_{key}", 200), (former, 404)):
         headers = {"authorization": f"Bearer {one}"}
         async with api.http.get(api.url + "/status/shop", headers=headers) as seen:
             assert seen.status == status
     assert key not in (await web.get(f"/status-pages/{made['id']}")).text
+
+
+async def test_the_first_key_of_a_private_page_is_shown_once_after_its_form_is_saved(
+    alice: ApiUser, page: Page
+) -> None:
+    await a_service(alice)
+    await page.goto("/status-pages/new?kind=")
+    await page.get_by_label("Name", exact=True).first.fill("Shop")
+    await page.locator('[name="url"]').fill("shop")
+    await page.locator('[name="isPrivate"][value="true"]').check()
+    await page.get_by_role("button", name="Create").click()
+    key = await page.locator(".copy code").inner_text()
+    await page.reload()
+
+    assert key.startswith("sp_")
+    assert await page.locator(".copy code").count() == 0
+
+
+async def test_a_card_that_is_renamed_stays_the_card_and_its_id_is_never_shown(
+    alice: ApiUser, page: Page
+) -> None:
+    made = await a_page(alice, await a_service(alice))
+    await page.goto(f"/status-pages/{made['id']}/edit")
+    assert made["cards"][0]["id"] not in await page.locator("main").inner_text()
+    assert await page.locator('[name="cards[0].id"]').is_hidden()
+    await page.locator('[name="cards[0].name"]').fill("Renamed")
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url(f"**/status-pages/{made['id']}")
+
+    (card,) = (await alice.get(f"{PAGES}/{made['id']}")).body["cards"]
+    assert (card["id"], card["name"]) == (made["cards"][0]["id"], "Renamed")
+
+
+async def test_what_was_said_is_corrected_by_a_form(alice: ApiUser, web: WebUser) -> None:
+    incident = await an_incident(alice, await a_service(alice))
+    (said,) = incident["incidentUpdates"]
+    path = f"/incidents/{incident['id']}/updates/{said['id']}"
+    assert f'href="{path}"' in (await web.get(f"/incidents/{incident['id']}")).text
+    at = said["publicIncidentUpdateDate"]
+    assert at.removesuffix("Z") in (await web.get(path)).text
+    form = {"status": "MONITORING", "description": "", "at": at.removesuffix("Z")}
+
+    assert (await web.post(path, form)).status == 422
+    done = await web.post(path, {**form, "description": "Corrected."})
+
+    assert done.headers["location"] == f"/incidents/{incident['id']}"
+    (after,) = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body["incidentUpdates"]
+    assert after == {**said, "status": "MONITORING", "description": "Corrected."}
 
 
 async def test_a_subscription_can_be_ended(alice: ApiUser, web: WebUser) -> None:
@@ -160,6 +209,7 @@ async def test_its_pages_are_accessible_and_nothing_in_them_runs(
             f"/status-pages/{made['id']}",
             f"/status-pages/{made['id']}/edit",
             f"/incidents/{incident['id']}",
+            f"/incidents/{incident['id']}/updates/{incident['incidentUpdates'][0]['id']}",
             "/incidents/new",
         ):
             await page.goto(path)

@@ -43,7 +43,10 @@ async def operations(api: PublicApi) -> list[tuple[str, str | None]]:
 async def test_a_key_is_made_shown_once_used_and_ended(api: PublicApi, web: WebUser) -> None:
     form = {"name": "CI of the shop", "role": "READ_ONLY", "kind": "program"}
     made = await web.post("/settings/keys", form)
-    raw = re.findall(r"sv_[\w-]{43}", made.text)[0]
+    shown = await web.follow(made)
+    raw = re.findall(r"sv_[\w-]{43}", shown.text)[0]
+    assert made.status == 303
+    assert "Max-Age=0" in shown.headers["set-cookie"]
 
     assert raw not in (await web.get("/settings/keys")).text
     program = replace(api.alice, secrets=replace(api.alice.secrets, api_key=raw))
