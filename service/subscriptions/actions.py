@@ -77,6 +77,11 @@ def _hash(pepper: Pepper, token: str) -> bytes:
     return pepper.keyed(digest_key(token))
 
 
+def find(connection: Connection, subscription_id: str) -> Subscription | None:
+    """A subscription. None: it has ended, or never was."""
+    return store.find(connection, subscription_id)
+
+
 def find_by_link(connection: Connection, token: str, at: Moment) -> Subscription | None:
     """The subscription that a link confirms. None: it was used before, has run out, or is none."""
     found = store.find_by_token(connection, _hash(at.pepper, token))

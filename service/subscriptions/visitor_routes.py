@@ -1,24 +1,19 @@
-"""Where visitors subscribe, confirm and unsubscribe; none of it needs a key.
-
-A link of a mail shows a page with one button, because mail scanners open links. The button, and
-the one-click unsubscribe of mail programs (RFC 8058), send POST.
-"""
+"""Where visitors subscribe, without a key; pages of the service follow the links in mails."""
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 import msgspec
 from sqlalchemy import Connection
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from contract.targets import format_value
-from service.http.auth import limit_by_address, refuse_early
+from service.http.auth import refuse_early
 from service.http.dependencies import Backend
-from service.http.errors import ConflictError, InvalidError, NotFoundError, TooLargeError
+from service.http.errors import ConflictError, InvalidError, TooLargeError
 from service.http.rate_limit import RateClass, place_of
 from service.mail.rules import find_address_problem
 from service.status_pages import actions as status_pages
@@ -42,21 +37,12 @@ _HEADERS: Final[Mapping[str, str]] = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-_PAGE: Final = (
-    '<!doctype html><html lang="en"><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width"><title>{title}</title>'
-    "<h1>{title}</h1>{body}</html>"
-)
 
 
 def routes() -> list[Route]:
-    """The routes; they stand in no OpenAPI document, since browsers use them."""
+    """The route; it stands in no OpenAPI document, since browsers use it."""
     return [
         Route(SUBSCRIBE, _subscribe, methods=["POST"]),
-        Route(CONFIRM, _ask_to_confirm, methods=["GET"]),
-        Route(CONFIRM, _confirm, methods=["POST"]),
-        Route(UNSUBSCRIBE, _ask_to_unsubscribe, methods=["GET"]),
-        Route(UNSUBSCRIBE, _unsubscribe, methods=["POST"]),
     ]
 
 
@@ -128,57 +114,6 @@ async def _read_body(request: Request) -> Mapping[str, Any]:
     return found
 
 
-async def _ask_to_confirm(request: Request) -> Response:
-    limit_by_address(request, _backend(request))
-    return _question("Confirm your subscription", "Confirm")
-
-
-async def _confirm(request: Request) -> Response:
-    backend = _backend(request)
-    limit_by_address(request, backend)
-    token = str(request.path_params["token"])
-
-    def find(connection: Connection) -> bool:
-        at = Moment(backend.clock.now_ms(connection), backend.pepper)
-        return actions.find_by_link(connection, token, at) is not None
-
-    def change(connection: Connection) -> bool:
-        at = Moment(backend.clock.now_ms(connection), backend.pepper)
-        return actions.confirm(connection, token, at)
-
-    if not (await backend.database.read(find) and await backend.database.write(change)):
-        raise NotFoundError("This link was used before, or has run out; subscribe again.")
-    return _message("Subscribed", "You get a mail when there is news of an incident.")
-
-
-async def _ask_to_unsubscribe(request: Request) -> Response:
-    limit_by_address(request, _backend(request))
-    return _question("End your subscription", "Unsubscribe")
-
-
-async def _unsubscribe(request: Request) -> Response:
-    backend = _backend(request)
-    limit_by_address(request, backend)
-    named = str(request.path_params["subscription_id"])
-    signature = str(request.path_params["signature"])
-    if not actions.is_signed(named, signature, pepper=backend.pepper):
-        raise NotFoundError("There is no such link to unsubscribe.")
-    await backend.database.write(lambda c: actions.unsubscribe(c, named))
-    return _message("Unsubscribed", "You get no more mails of this status page.")
-
-
 def _backend(request: Request) -> Backend:
     found: Backend = request.app.state.backend
     return found
-
-
-def _question(title: str, button: str) -> Response:
-    return _page(title, f'<form method="post"><button>{escape(button)}</button></form>')
-
-
-def _message(title: str, sentence: str) -> Response:
-    return _page(title, f"<p>{escape(sentence)}</p>")
-
-
-def _page(title: str, body: str) -> Response:
-    return HTMLResponse(_PAGE.format(title=escape(title), body=body), headers=dict(_HEADERS))

@@ -36,6 +36,7 @@ from service.web.status_page.documents import (
 from service.web.status_page.page_cache import FRESH_S, PageCache, Shown
 from service.web.status_page.pictures import find_origin
 from service.web.status_page.snapshot import Snapshot, take_snapshot
+from service.web.status_page.subscription_pages import Message, SubscriptionPages
 
 log = structlog.get_logger()
 
@@ -70,6 +71,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         site.route(page + "/key", site.take_key, method="POST"),
         site.route(page + "/subscribe", site.subscribe, method="POST"),
         site.route(page + "/{name}", site.show),
+        *SubscriptionPages(site.say).routes(),
     )
 
 
@@ -153,6 +155,25 @@ class _Site:
         )
         return respond(request, document, status=202, headers=_UNSTORED)
 
+    async def say(self, request: Request, url: str | None, message: Message) -> Response:
+        """A message in the look of a page; of none, where no page is known."""
+        shown = await self._find(request, url) if url else None
+        if url and shown:
+            frame = shown.documents.frame(self._place(request, url))
+        else:
+            base = self._renderer.url(f"{PREFIX}/-/")
+            frame = usual_frame(Place(home="", base=base, origin=""))
+        document = self._write_message(
+            frame,
+            title=message.title,
+            message=message.text,
+            button=message.button,
+            asks_key=False,
+            problem="",
+        )
+        headers = {**_UNSTORED, "referrer-policy": "no-referrer"}
+        return respond(request, document, status=message.status, headers=headers)
+
     async def _read(self, url: str) -> PageDocuments | None:
         backend = self._backend
 
@@ -214,8 +235,12 @@ class _Site:
         )
         return respond(request, document, status=status, headers=_UNSTORED | refusal.headers)
 
-    def _write_message(self, frame: Mapping[str, object], **values: object) -> Document:
-        html = self._renderer.render("status_page/message.html", frame=frame, **values)
+    def _write_message(
+        self, frame: Mapping[str, object], *, button: str = "", **values: object
+    ) -> Document:
+        html = self._renderer.render(
+            "status_page/message.html", frame=frame, button=button, **values
+        )
         policy = str(frame["policy"])
         return make_document("text/html; charset=utf-8", html.encode(), policy=policy)
 

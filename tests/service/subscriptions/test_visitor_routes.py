@@ -49,11 +49,24 @@ async def test_a_link_in_a_mail_confirms_a_subscription_once(visitor: Visitor) -
     assert await subscribers(visitor) == [(ANN, "PENDING")]
     assert (await visitor.ask("POST", visitor.link())).status == 200
     assert await subscribers(visitor) == [(ANN, "VERIFIED")]
-    again = await visitor.ask("POST", visitor.link())
-    assert (again.status, again.body["message"]) == (
-        404,
-        "This link was used before, or has run out; subscribe again.",
-    )
+    for method in ("GET", "POST"):
+        again = await visitor.ask(method, visitor.link())
+        assert again.status == 404
+        assert "This link was used before, or has run out; subscribe again." in again.body
+
+
+async def test_the_pages_behind_a_link_look_like_the_status_page_without_a_script(
+    visitor: Visitor,
+) -> None:
+    await visitor.subscribe()
+    await visitor.send()
+    for method in ("GET", "POST"):
+        page = await visitor.ask(method, visitor.link())
+        assert 'href="/status/shop/theme.css' in page.body
+        assert "<bdi>Shop status</bdi>" in page.body
+        assert "<script" not in page.body
+        assert "script-src" not in page.headers["content-security-policy"]
+        assert page.headers["referrer-policy"] == "no-referrer"
 
 
 async def test_the_database_holds_no_token_that_opens_anything(visitor: Visitor) -> None:
