@@ -38,6 +38,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "groupId": "Group",
     "groupOrder": "Position in the group",
     "httpVersion": "HTTP version",
+    "id": "Service",
     "interval": "Every",
     "ipFamily": "IP version",
     "localSetupScript": "Setup script",
@@ -83,6 +84,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "webhookType": "Body for",
 }
 _SHORTER_HELP: Final[Mapping[str, str]] = {
+    "subscriptions": "Add a check or a group by typing a part of its name.",
     "frequencyOffset": "When its first run comes. Every minute or less often: empty spreads the"
     " checks. More often: 10, 20 or 30 seconds.",
 }

@@ -191,8 +191,10 @@ def _collect_rows(field: Field, sent: Sent, path: str) -> State:
 
 
 def blank_row(field: Field) -> dict[str, State]:
-    """A row in which nothing is filled in."""
-    return _express_group(field.fields, {})
+    """A row in which nothing is filled in; what is picked is meant to work at once."""
+    is_picked = any(one.is_picked for one in field.fields)
+    switches = {one.name for one in field.fields if one.kind is Kind.CHECKBOX and is_picked}
+    return _express_group(field.fields, dict.fromkeys(switches, True))
 
 
 # States as values.

@@ -64,7 +64,8 @@ class SubscriptionPages:
                 url, message = await step(request)
             except ApiError as refusal:
                 status = int(refusal.status)
-                title = phrase(status)
+                is_gone = isinstance(refusal, NotFoundError)
+                title = "This link no longer works" if is_gone else phrase(status)
                 said = Message(title=title, text=refusal.message, status=status)
                 answer = await self._say(request, None, said)
                 answer.headers.update(refusal.headers)
