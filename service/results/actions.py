@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from service.results import endings, measuring, neighbours, store
+from service.results import endings, measuring, neighbours, outcomes, store
 from service.results.model import (
     Cause,
     Ending,
@@ -38,9 +38,9 @@ def passes(connection: Connection, check_id: str, *, window: tuple[int, int]) ->
 
     The window is in ms since 1970, its end exclusive.
     """
-    outcomes = store.count_outcomes(connection, check_id, window=window).items()
-    looks = sum(number for (status, _), number in outcomes if status.judges_target)
-    bad = sum(number for (status, _), number in outcomes if status.has_failures)
+    counts = outcomes.count_outcomes(connection, check_id, window=window).items()
+    looks = sum(number for (status, _), number in counts if status.judges_target)
+    bad = sum(number for (status, _), number in counts if status.has_failures)
     return looks - bad, looks
 
 
@@ -156,7 +156,7 @@ def count_causes(
     connection: Connection, account_id: str, location: str, *, from_ms: int
 ) -> Mapping[Cause, int]:
     """Why due times at a location came to nothing since a time, and how many for each cause."""
-    return store.count_causes(connection, account_id, location, from_ms=from_ms)
+    return outcomes.count_causes(connection, account_id, location, from_ms=from_ms)
 
 
 def list_page(
@@ -175,7 +175,7 @@ def count_outcomes(
     connection: Connection, check_id: str, *, window: tuple[int, int]
 ) -> Mapping[tuple[RunStatus, Cause | None], int]:
     """How many due times of a window ended with each status and cause; the window as above."""
-    return store.count_outcomes(connection, check_id, window=window)
+    return outcomes.count_outcomes(connection, check_id, window=window)
 
 
 def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:

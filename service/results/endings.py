@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from contract.wire import UnreadableMessageError, decode
 from service.results import store
 from service.results.model import Ending, RunStatus
+from service.results.outcomes import count_due
 
 _STATUSES: Final = {status.value: status for status in RunStatus}
 
@@ -40,9 +41,14 @@ def list_endings(
     rows = store.list_endings(connection, check_ids, window=window, with_passes=with_passes)
     for row in rows:
         # By position: thousands of rows are read for one page.
-        stopped_ms, due_times = row[6], row[5]
-        until_ms = stopped_ms if due_times else None
-        ending = Ending(row[1], _STATUSES[row[2]], row[3], row[4], due_times, until_ms, row[7])
+        began_ms, due_times, until_ms = row[1], row[5], None
+        if due_times is not None:
+            until_ms = row[6]
+            due_times = count_due(began_ms, until_ms, due_times, window=window)
+            if not due_times:
+                continue
+            began_ms = max(began_ms, window[0])
+        ending = Ending(began_ms, _STATUSES[row[2]], row[3], row[4], due_times, until_ms, row[7])
         found.setdefault(row[0], []).append(ending)
     return found
 

@@ -40,6 +40,7 @@ from service.results.model import (
     Standing,
     StoredResult,
 )
+from service.results.outcomes import began
 
 log = structlog.get_logger()
 
@@ -91,26 +92,6 @@ _UP_TO_SIZE: Final = (
 )
 
 
-def count_causes(
-    connection: Connection, account_id: str, location: str, *, from_ms: int
-) -> dict[Cause, int]:
-    """Why due times at a location came to nothing since a time, and how many for each cause."""
-    due_times = func.sum(func.coalesce(result.c.due_times, 1))
-    found = (
-        select(result.c.cause, due_times)
-        .join(check_, check_.c.id == result.c.check_id)
-        .where(
-            result.c.cause.is_not(None),
-            result.c.location == location,
-            result.c.ts >= from_ms,
-            result.c.result_type == ResultType.FINAL.value,
-            check_.c.account_id == account_id,
-        )
-        .group_by(result.c.cause)
-    )
-    return {Cause(cause): int(count) for cause, count in connection.execute(found)}
-
-
 def _and_detail(rows: FromClause) -> FromClause:
     return rows.outerjoin(result_detail, result_detail.c.id == result.c.id)
 
@@ -124,16 +105,6 @@ _GROUP_OF_NUMBERS: Final = 1_000
 """How many checks a query that reads no details covers."""
 _STATUSES: Final = {status.value: status for status in RunStatus}
 """To look a member up here takes a third of the time that its class takes."""
-_OUTCOMES: Final[Select[Any]] = (
-    select(result.c.status, result.c.cause, func.sum(func.coalesce(result.c.due_times, 1)))
-    .where(
-        result.c.check_id == bindparam("check_id"),
-        result.c.ts >= bindparam("from_ms"),
-        result.c.ts < bindparam("to_ms"),
-        result.c.result_type == _IS_FINAL,
-    )
-    .group_by(result.c.status, result.c.cause)
-)
 _FAILED: Final = (
     select(result.c.id, result.c.ts)
     .where(
@@ -181,7 +152,7 @@ _FINALS: Final[Select[Any]] = select(*_FINISHED, literal(None)).where(_LOOKED).o
 _FINALS_WHOLE: Final[Select[Any]] = (
     select(*_FINISHED, _BODY).select_from(_WITH_BODY).where(_LOOKED).order_by(*_IN_ORDER)
 )
-_ENDINGS: Final[Select[Any]] = (
+_ENDED: Final[Select[Any]] = (
     select(
         result.c.check_id,
         result.c.ts,
@@ -194,12 +165,18 @@ _ENDINGS: Final[Select[Any]] = (
     )
     .where(
         result.c.check_id.in_(bindparam("check_ids", expanding=True)),
-        result.c.ts >= bindparam("from_ms"),
-        result.c.ts < bindparam("to_ms"),
         result.c.result_type == _IS_FINAL,
     )
     .order_by(result.c.check_id, result.c.ts, result.c.id)
 )
+_ENDINGS: Final = _ENDED.where(
+    result.c.ts >= bindparam("from_ms"), result.c.ts < bindparam("to_ms")
+)
+_BEGUN_BEFORE: Final = _ENDED.where(
+    began < bindparam("from_ms"),
+    result.c.stopped_ms >= bindparam("from_ms"),
+    result.c.due_times.is_not(None),
+).order_by(None)
 _NO_PASSES: Final = _ENDINGS.where(result.c.status != RunStatus.PASSED.value)
 _LISTED_BODY: Final[Select[Any]] = (
     select(case((_SIZE <= _MOST_LISTED_BYTES, _BODY)))
@@ -278,15 +255,6 @@ def of_check(
     return tuple(_read(row, row.body, is_cut=bool(row.is_cut)) for row in connection.execute(query))
 
 
-def count_outcomes(
-    connection: Connection, check_id: str, *, window: tuple[int, int]
-) -> dict[tuple[RunStatus, Cause | None], int]:
-    """How many due times of a window ended with each status and cause."""
-    asked = {"check_id": check_id, "from_ms": window[0], "to_ms": window[1]}
-    rows = connection.execute(_OUTCOMES, asked)
-    return {(_STATUSES[one], Cause(why) if why else None): int(n) for one, why, n in rows}
-
-
 def standings(connection: Connection, check_ids: Sequence[str]) -> dict[str, Standing]:
     """How each check stands that has a final result, by the newest one."""
     found: dict[str, Standing] = {}
@@ -330,10 +298,14 @@ def list_endings(
     window: tuple[int, int],
     with_passes: bool,
 ) -> Iterator[Sequence[Any]]:
-    """How the runs of a window ended, by check, in the order of time."""
+    """How the runs of a window ended, by check, in the order of time.
+
+    Rows that stand for many due times may have begun before.
+    """
     query = _ENDINGS if with_passes else _NO_PASSES
     for some in _in_groups(check_ids, _GROUP_OF_NUMBERS):
         asked = {"check_ids": some, "from_ms": window[0], "to_ms": window[1]}
+        yield from connection.execute(_BEGUN_BEFORE, {"check_ids": some, "from_ms": window[0]})
         yield from connection.execute(query, asked)
 
 

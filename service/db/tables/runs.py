@@ -165,6 +165,13 @@ result: Final = Table(
         sqlite_where=text("cause IS NOT NULL"),
         postgresql_where=text("cause IS NOT NULL"),
     ),
+    Index(
+        # Rows that stand for a time without the service, by when it ended.
+        "ix_result_outage",
+        *("check_id", "stopped_ms"),
+        sqlite_where=text("due_times IS NOT NULL"),
+        postgresql_where=text("due_times IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,  # rows of one check lie together in time: 31 bytes a row against 48
 )
 
