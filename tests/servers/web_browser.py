@@ -1,5 +1,6 @@
 """A real Chromium, as people look at the pages with."""
 
+import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from runners.installation.places import runtimes_folder
 
 AXE: Final = "2026.04/node_modules/axe-core/axe.min.js"
 """In the folder of the runtimes, wherever that is here."""
+_NODE: Final = "2026.04/bin/node"
+"""The library's own needs libatomic, which a bare Debian 12 has not."""
 _NAMES: Final = ("chromium-headless-shell", "chromium", "google-chrome")
 
 
@@ -18,6 +21,7 @@ _NAMES: Final = ("chromium-headless-shell", "chromium", "google-chrome")
 async def web_browser() -> AsyncIterator[Browser]:
     """A browser, closed at the end."""
     found = next(filter(None, map(shutil.which, _NAMES)))
+    os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", str(runtimes_folder() / _NODE))
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"]
