@@ -1,6 +1,7 @@
 """SQL that reads results."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -244,15 +245,36 @@ _OF_SESSION: Final = (
 def of_check(
     connection: Connection, check_id: str, wanted: ResultFilter, *, limit: int, offset: int
 ) -> tuple[StoredResult, ...]:
-    """A page of a check's results, newest first."""
-    first = [result.c.status.in_(_FAILURES).desc()] if wanted.failures_first else []
+    """A page of a check's results, newest first.
+
+    Where failures come first they are asked for by themselves: the rest need not be sorted then.
+    """
+    if wanted.failures_first and wanted.has_failures is None:
+        bad, rest = (replace(wanted, has_failures=one) for one in (True, False))
+        found = _page(connection, check_id, bad, limit=limit, offset=offset)
+        if len(found) == limit:
+            return found
+        ahead = offset + len(found) if found else _count(connection, check_id, bad)
+        skipped = max(offset - ahead, 0)
+        return found + _page(connection, check_id, rest, limit=limit - len(found), offset=skipped)
+    return _page(connection, check_id, wanted, limit=limit, offset=offset)
+
+
+def _page(
+    connection: Connection, check_id: str, wanted: ResultFilter, *, limit: int, offset: int
+) -> tuple[StoredResult, ...]:
     query = (
         _LISTED.where(result.c.check_id == check_id, *_conditions(wanted))
-        .order_by(*first, result.c.ts.desc(), result.c.id.desc())
+        .order_by(result.c.ts.desc(), result.c.id.desc())
         .limit(limit)
         .offset(offset)
     )
     return tuple(_read(row, row.body, is_cut=bool(row.is_cut)) for row in connection.execute(query))
+
+
+def _count(connection: Connection, check_id: str, wanted: ResultFilter) -> int:
+    conditions = (result.c.check_id == check_id, *_conditions(wanted))
+    return connection.execute(select(func.count()).where(*conditions)).scalar_one()
 
 
 def standings(connection: Connection, check_ids: Sequence[str]) -> dict[str, Standing]:
