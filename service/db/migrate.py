@@ -10,7 +10,7 @@ from service.db.tables.metadata import metadata
 
 log = structlog.get_logger()
 
-HEAD: Final = "0029"
+HEAD: Final = "0030"
 """The newest revision; a test holds it equal to the newest file of `migrations/versions`."""
 SCRIPTS: Final = Path(__file__).parent / "migrations"
 _REVISION: Final = text("SELECT version_num FROM alembic_version")

@@ -150,27 +150,45 @@ def _correct(
 def _find_roughly(
     connection: Connection, rows: Sequence[OverviewRow], *, window: tuple[int, int]
 ) -> dict[str, Recent]:
-    """What roll-ups of hours and days tell; of a day also each run that was no pass."""
+    """What roll-ups of hours and days tell; of a day also each run that was no pass.
+
+    Roll-ups do not know which runs were degraded: of more than a day they are looked for.
+    """
     if not rows:
         return {}
     kinds = {row.id: row.kind for row in rows}
-    buckets = analytics.tally_roll_ups(connection, kinds, _edges(window), window)
+    edges = _edges(window)
+    buckets = analytics.tally_roll_ups(connection, kinds, edges, window)
     is_short = window[1] - window[0] <= DAY_MS
     if is_short:
         whole = {check_id: [analytics.merge(some)] for check_id, some in buckets.items()}
     else:
         whole = analytics.tally_roll_ups(connection, kinds, window, window)
-    bad: Mapping[str, Sequence[Ending]] = {}
+    bad: Mapping[str, Sequence[Ending]]
     if is_short:
         bad = results.list_endings(connection, list(kinds), window=window, with_passes=False)
+    else:
+        bad = _find_degraded(connection, list(kinds), edges)
     return {
         row.id: _merge(
             whole[row.id][0],
             buckets[row.id],
             _correct(connection, row, bad.get(row.id, ()), window),
-            window=window,
+            window=window if is_short else (edges[0], edges[-1]),
         )
         for row in rows
+    }
+
+
+def _find_degraded(
+    connection: Connection, check_ids: Sequence[str], edges: Sequence[int]
+) -> dict[str, list[Ending]]:
+    """One degraded run for each bucket that has any, by check."""
+    window, step_ms = (edges[0], edges[-1]), edges[1] - edges[0]
+    found = results.find_degraded(connection, check_ids, window=window, step_ms=step_ms)
+    return {
+        check_id: [Ending(at_ms, RunStatus.DEGRADED, "") for at_ms in times]
+        for check_id, times in found.items()
     }
 
 
@@ -196,10 +214,9 @@ def _merge(
     if is_short:
         # Passes are known by the hour, all else exactly.
         marks = [marks[place * len(marks) // MOST_MARKS] for place in range(MOST_MARKS)]
-        marks = mark_buckets(bad, marks, window=window)
         missed = sum(one.due_times or 1 for one in bad if not one.status.judges_target)
     return Recent(
-        marks=marks,
+        marks=mark_buckets(bad, marks, window=window),
         runs=whole.runs,
         failed=whole.runs - whole.successes,
         missed=missed,

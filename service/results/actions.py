@@ -178,6 +178,16 @@ def count_outcomes(
     return outcomes.count_outcomes(connection, check_id, window=window)
 
 
+def find_degraded(
+    connection: Connection, check_ids: Sequence[str], *, window: tuple[int, int], step_ms: int
+) -> Mapping[str, Sequence[int]]:
+    """When the first degraded run of each bucket began that has one, by check.
+
+    Buckets of `step_ms` begin with the window, which is as above.
+    """
+    return outcomes.find_degraded(connection, check_ids, window=window, step_ms=step_ms)
+
+
 def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:
     """The next check, in the order of ids, with results from before. None: there is none.
 

@@ -4,9 +4,19 @@ A row of what was missed while the service was away stands for many due times, a
 before a window, or end after it.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    ScalarSelect,
+    Select,
+    bindparam,
+    func,
+    literal_column,
+    select,
+)
 
 from service.db.tables.checks import check_
 from service.db.tables.runs import result
@@ -36,6 +46,52 @@ _OUTAGES: Final[Select[Any]] = select(
     result.c.result_type == ResultType.FINAL.value,
     result.c.due_times.is_not(None),
 )
+_IS_DEGRADED: Final = result.c.status == literal_column(f"'{RunStatus.DEGRADED.value}'")
+"""SQLite uses an index of some rows only where the query spells its condition."""
+
+
+def _first_degraded(check_id: Any, from_ms: Any) -> ScalarSelect[int]:
+    return (
+        select(func.min(result.c.ts))
+        .where(
+            result.c.check_id == check_id,
+            result.c.ts >= from_ms,
+            result.c.ts < bindparam("to_ms"),
+            _IS_DEGRADED,
+            result.c.result_type == ResultType.FINAL.value,
+        )
+        .scalar_subquery()
+    )
+
+
+_DEGRADED: Final = (
+    select(
+        check_.c.id.label("check_id"),
+        _first_degraded(check_.c.id, bindparam("from_ms")).label("ts"),
+    )
+    .where(check_.c.id.in_(bindparam("check_ids", expanding=True)))
+    .cte("degraded", recursive=True)
+)
+_STEP_MS: Final = bindparam("step_ms", type_=BigInteger)
+_NEXT_MS: Final = _DEGRADED.c.ts - (_DEGRADED.c.ts - bindparam("from_ms")) % _STEP_MS + _STEP_MS
+_ALL_DEGRADED: Final = _DEGRADED.union_all(
+    select(_DEGRADED.c.check_id, _first_degraded(_DEGRADED.c.check_id, _NEXT_MS)).where(
+        _DEGRADED.c.ts.is_not(None)
+    )
+)
+_IN_BUCKETS: Final = select(_ALL_DEGRADED).where(_ALL_DEGRADED.c.ts.is_not(None))
+"""The first of each bucket, and from there on the first of the next one that has any."""
+
+
+def find_degraded(
+    connection: Connection, check_ids: Sequence[str], *, window: tuple[int, int], step_ms: int
+) -> dict[str, list[int]]:
+    """When the first degraded run of each bucket began that has one, by check."""
+    asked = {"from_ms": window[0], "to_ms": window[1], "step_ms": step_ms}
+    found: dict[str, list[int]] = {}
+    for check_id, ts in connection.execute(_IN_BUCKETS, {**asked, "check_ids": check_ids}):
+        found.setdefault(check_id, []).append(ts)
+    return found
 
 
 def count_due(first_ms: int, last_ms: int, due_times: int, *, window: tuple[int, int]) -> int:

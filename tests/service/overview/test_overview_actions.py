@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from contract.result import Outcome, Status
 from service.analytics.worker import RollUpWorker
 from service.clock import Clock
 from service.overview import actions as overview
@@ -231,3 +232,39 @@ async def test_an_hour_of_a_busy_check_shows_its_runs_where_they_were(api: Publi
 
     assert [one for one in recent.marks if one is not None] == [RunStatus.PASSED]
     assert recent.marks[-1] is RunStatus.PASSED
+
+
+@pytest.mark.parametrize("days", [7, 30])
+async def test_a_long_range_of_a_busy_check_shows_where_it_was_degraded(
+    api: PublicApi, days: int
+) -> None:
+    check = await a_check(api.alice, frequency=10)
+    end_ms = await now_ms(api)
+    begin_ms = end_ms - days * DAY
+    slow = Outcome(status=Status.DEGRADED, response_time_ms=900, degraded_because="It was slow.")
+    outcomes = {10: slow, 11: slow, 400: slow, 401: failed(), 700: slow}
+    records = [
+        a_record(
+            check,
+            location_id=api.alice.secrets.location_id,
+            outcome=outcomes.get(number, passed()),
+            started_ms=begin_ms + number * 10 * MINUTE + 1,
+        )
+        for number in range(days * 144)
+    ]
+    await store_all(api, records)
+    while await RollUpWorker(_Later()).act(api.database):
+        pass
+    [row] = await rows(api)
+
+    recent = await api.database.read(
+        lambda c: overview.find_recent(c, [row], {}, window=(begin_ms, end_ms))
+    )
+
+    step_ms = (2 if days == 7 else 8) * HOUR
+    first_ms = begin_ms - begin_ms % step_ms
+    places = {one: (records[one].started_ms - first_ms) // step_ms for one in outcomes}
+    expected = dict.fromkeys(places.values(), RunStatus.DEGRADED)
+    expected[places[401]] = RunStatus.FAILED
+    bad = {RunStatus.DEGRADED, RunStatus.FAILED}
+    assert expected == {place: one for place, one in enumerate(recent[row.id].marks) if one in bad}
