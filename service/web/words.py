@@ -8,7 +8,7 @@ from typing import Final
 NOTHING: Final = "\N{EN DASH}"
 """What stands where there is no value."""
 _SIZES: Final = ("B", "kB", "MB", "GB")
-_EXPECTED: Final = re.compile(r"(Expected|Received)[^:]*:(.*)")
+_EXPECTED: Final = re.compile(r"(Expected|Received|Error)[^:]*:(.*)")
 _MOST_IN_MESSAGE: Final = 300
 _S: Final = 1000
 _MIN: Final = 60 * _S
@@ -102,7 +102,7 @@ def shorten_message(message: str) -> str:
     """A message of many lines, as Playwright's are, as one: what failed, expected and received."""
     first, *others = [line.strip() for line in message.strip().splitlines()] or [""]
     told = [
-        f"{found[1].lower()} {found[2].strip()}"
+        f"{found[1].lower()} {found[2].strip()}".removeprefix("error ")
         for line in others
         if (found := _EXPECTED.match(line))
     ]

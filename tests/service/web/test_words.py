@@ -10,6 +10,7 @@ from service.web.words import (
     format_moment,
     format_percent,
     format_plural,
+    shorten_message,
 )
 
 
@@ -82,3 +83,19 @@ def test_one_thing_has_no_plural() -> None:
     assert format_plural(1, "run") == "1 run"
     assert format_plural(14_203, "run") == "14,203 runs"
     assert format_plural(2, "reply", "replies") == "2 replies"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["Error: toHaveText failed", "", 'Expected: "a"', 'Received: "b"', "Call log:"],
+         'toHaveText failed: expected "a", received "b"'),
+        (["Error: toHaveText failed", 'Expected: "a"', "Error: element(s) not found", "Call log:"],
+         'toHaveText failed: expected "a", element(s) not found'),
+        (["The response status is 500."], "The response status is 500."),
+        (["x" * 400], "x" * 300 + "\N{HORIZONTAL ELLIPSIS}"),
+        ([""], ""),
+    ],
+)  # fmt: skip
+def test_a_message_of_many_lines_is_told_in_one(lines: list[str], said: str) -> None:
+    assert shorten_message("\n".join(lines)) == said
