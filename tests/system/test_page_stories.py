@@ -90,7 +90,7 @@ async def test_the_printed_link_leads_to_live_results_and_on_to_the_verdict_of_a
         await expect(page.get_by_text("The response status is 500")).to_be_visible(timeout=SOON_MS)
         assert await page.evaluate("window.isTheFirstPage")
         await person.click("Front page", role="link")
-        await page.locator("#runs tbody a").first.click(timeout=SOON_MS)
+        await page.locator("table.runs tbody a").first.click(timeout=SOON_MS)
         await expect(page.get_by_role("heading", level=1)).to_contain_text("Passed in")
 
 
