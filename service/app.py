@@ -42,10 +42,10 @@ from service.bundles.api import BundleDownloads
 from service.bundles.bundles import BundleSweep
 from service.bundles.files import BundleFiles
 from service.clock import Clock, GapWatch
+from service.db.databases import open_database
 from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 from service.db.migrate import migrate
 from service.db.periodic_tasks import Periodic, changing
-from service.db.sqlite import open_sqlite
 from service.exporter.pages import exporter_of
 from service.heartbeats.api import PingApi
 from service.http.dependencies import Backend
@@ -135,7 +135,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     """
     clock = clock or Clock()
     pepper, vault = await _prepare(settings)
-    database = open_sqlite(settings.database_file)
+    database = open_database(settings.database_file, settings.postgresql_url)
     try:
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
         await database.write(lambda c: settle.extend_leases_after_gap(c, now_ms=clock.now_ms(c)))
@@ -189,7 +189,7 @@ async def _prepare(settings: Settings) -> tuple[Pepper, Vault]:
 
     It is closed again: its log, which goes then, may tell what was in clear before.
     """
-    database = open_sqlite(settings.database_file)
+    database = open_database(settings.database_file, settings.postgresql_url)
     try:
         await database.write(migrate)
         return await _held_pepper(database, settings), await open_vault(settings, database)

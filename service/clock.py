@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+_NOW: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _GAP_MS: Final = 5_000
 """Looks are at most a second apart; a longer time without one is a gap."""
 
@@ -15,9 +16,12 @@ class Clock:
     Replicas share a database, so that its clock is the one on which they agree.
     """
 
-    def now_ms(self, _connection: Connection) -> int:
+    def now_ms(self, connection: Connection) -> int:
         """Milliseconds since 1970, UTC."""
-        return time.time_ns() // 1_000_000
+        if connection.dialect.name == "sqlite":
+            return time.time_ns() // 1_000_000
+        now_ms: int = connection.exec_driver_sql(_NOW).scalar_one()
+        return now_ms
 
 
 class Gap(NamedTuple):

@@ -17,9 +17,9 @@ from service.accounts.model import Role, WrongPepperError
 from service.audit import audit
 from service.audit.model import Entry
 from service.clock import Clock
+from service.db.databases import open_database
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import HEAD, revision_of
-from service.db.sqlite import open_sqlite
 from service.errors import CommandError, SettingsError
 from service.http.errors import ConflictError, InvalidError, NotFoundError
 from service.pepper import read_kept_pepper, wrong_pepper
@@ -61,14 +61,14 @@ def at_console(settings: Settings, act: Callable[[Console], T]) -> T:
         DatabaseBusyError: the service holds the database for long.
     """
     file = settings.database_file
-    if not file.is_file():
+    if settings.postgresql_url is None and not file.is_file():
         mend = "start the service once, and use its SERVICE_DATA_DIR and DATABASE_URL"
         raise SettingsError((f"there is no database at {file}; {mend}",))
     return asyncio.run(_acted(settings, act))
 
 
 async def _acted(settings: Settings, act: Callable[[Console], T]) -> T:
-    database = open_sqlite(settings.database_file)
+    database = open_database(settings.database_file, settings.postgresql_url)
     try:
         return await database.write(lambda connection: act(_decrypt(connection, settings)))
     except WrongPepperError as problem:

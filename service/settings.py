@@ -26,6 +26,7 @@ from service.vault.master_keys import parse_keys
 ValueT = TypeVar("ValueT")
 
 _SQLITE: Final = "sqlite:///"
+_POSTGRESQL: Final = ("postgresql://", "postgres://")
 _DATABASE_FILE: Final = "picket.db"
 _LEAST_KEY_LETTERS: Final = 32
 _NO_ROLES: Final[Mapping[str, Role]] = MappingProxyType({})
@@ -75,6 +76,9 @@ class Settings:
     """SERVICE_DATA_DIR: where the database and uploaded files are kept."""
     database_file: Path = Path(".picket/service") / _DATABASE_FILE
     """DATABASE_URL: sqlite:/// and a path; without it a file in SERVICE_DATA_DIR."""
+    postgresql_url: str | None = field(default=None, repr=False)
+    """DATABASE_URL: postgresql:// and the rest, in which case keys stay in SERVICE_DATA_DIR. None:
+    the database is `database_file`."""
     public_url: str | None = None
     """SERVICE_PUBLIC_URL: where people reach the service. None: where the request came in."""
     trace_viewer_port: int | None = _VIEWER_PORT
@@ -224,14 +228,14 @@ class _Reading:
 def _known(reading: _Reading) -> Settings:
     """All but the names that are no settings; where there are problems, not to be used."""
     data_dir = reading.value("SERVICE_DATA_DIR", Path, default=Path(".picket/service"))
+    database = reading.value("DATABASE_URL", _database, default=None)
     default_format = LogFormat.CONSOLE if sys.stdout.isatty() else LogFormat.JSON
     return Settings(
         host=reading.value("SERVICE_HOST", str, default="0.0.0.0"),
         port=reading.value("SERVICE_PORT", _port, default=8080),
         data_dir=data_dir,
-        database_file=reading.value(
-            "DATABASE_URL", _database_file, default=data_dir / _DATABASE_FILE
-        ),
+        database_file=database if isinstance(database, Path) else data_dir / _DATABASE_FILE,
+        postgresql_url=database if isinstance(database, str) else None,
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
         trace_viewer_port=reading.value("TRACE_VIEWER_PORT", _port_or_off, default=_VIEWER_PORT),
         trace_viewer_url=reading.value("TRACE_VIEWER_URL", _origin, default=None),
@@ -352,11 +356,15 @@ def _pepper(text: str) -> str:
     return text
 
 
-def _database_file(text: str) -> Path:
+def _database(text: str) -> Path | str:
+    if text.startswith(_POSTGRESQL):
+        return text
     path = text.removeprefix(_SQLITE)
     if path == text or not path or path == ":memory:":
         scheme = text.partition(":")[0]  # what follows may hold a password
-        raise ValueError(f"begins with {scheme}; use sqlite:/// and the path of a file")
+        raise ValueError(
+            f"begins with {scheme}; use sqlite:/// and the path of a file, or postgresql://"
+        )
     return Path(path)
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from service.db.engine import SharedNotice
+
 
 class Role(StrEnum):
     """What a key may do."""
@@ -82,7 +84,7 @@ class GivenKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiKeyEnded:
+class ApiKeyEnded(SharedNotice):
     """Notice: the key opens nothing any more."""
 
     key_id: str

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from service.alerting.model import Alert, LocationAlert
+from service.db.engine import SharedNotice
 from service.vault.encryption import Place
 
 AnyAlert = Alert | LocationAlert
@@ -160,7 +161,7 @@ class NotificationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationsQueued:
+class NotificationsQueued(SharedNotice):
     """An announcement: there is something to send."""
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from contract.job import RunSource
 from service.alert_channels import actions as alert_channels
-from service.alerting import sqlite, store
+from service.alerting import postgresql, sqlite, store
 from service.alerting.content import LEVELS
 from service.alerting.model import (
     CLEAN,
@@ -22,6 +22,7 @@ from service.alerting.model import (
 )
 from service.alerting.steps import CheckSteps
 from service.checks import actions as checks
+from service.db.engine import need_alone
 from service.db.ids import new_id
 from service.db.savepoints import attempt
 from service.locations.model import LocationRow
@@ -38,7 +39,8 @@ _BAD: Final = frozenset(status for status, level in LEVELS.items() if level is n
 
 
 _FIND_STORED: Final[dict[str, Callable[[Connection, Collection[str]], set[str]]]] = {
-    "sqlite": sqlite.find_stored
+    "sqlite": sqlite.find_stored,
+    "postgresql": postgresql.find_stored,
 }
 """Finds those checks that have a state, by the database engine."""
 
@@ -51,6 +53,7 @@ def observe(connection: Connection, recorded: Sequence[Recorded], now_ms: int) -
     moving = _find_moving(connection, recorded)
     if not moving:
         return
+    need_alone(connection)
     states = store.find_states(connection, list(moving))
     counting: dict[str, list[Recorded]] = {}
     for one in sorted(recorded, key=_order):

@@ -5,11 +5,14 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from service.analytics.sqlite import mark
+from service.analytics import postgresql, sqlite
 from service.analytics.windows import HOUR_MS
 from service.results.model import Recorded, ResultType
 
-_MARKS: Final[dict[str, Callable[[Connection, Iterable[tuple[str, int]]], None]]] = {"sqlite": mark}
+_MARKS: Final[dict[str, Callable[[Connection, Iterable[tuple[str, int]]], None]]] = {
+    "sqlite": sqlite.mark,
+    "postgresql": postgresql.mark,
+}
 
 
 def mark_hours(connection: Connection, recorded: Sequence[Recorded], _now_ms: int) -> None:

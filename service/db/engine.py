@@ -6,6 +6,7 @@ is safe, it *announces*.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -14,6 +15,7 @@ T = TypeVar("T")
 NoticeT = TypeVar("NoticeT")
 
 _NOTICES = "notices"
+_SHARED = "shared"
 
 
 class DatabaseBusyError(Exception):
@@ -24,8 +26,27 @@ class DatabaseFullError(DatabaseBusyError):
     """The disk takes no change; nothing was stored. The database has logged it once for all."""
 
 
+class DatabaseUnsureError(DatabaseBusyError):
+    """The connection broke during the commit: the change is stored or not. Look, or try again."""
+
+
 class DatabaseUnusableError(Exception):
     """There is no way to keep the database where the settings say; says why."""
+
+
+class NotAloneError(Exception):
+    """The change needs the database to itself; its engine makes it again so."""
+
+
+class SharedNotice:
+    """A notice that every process of the service is told, not only that which announced it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoticesLost:
+    """Notice: what other processes announced may not have arrived here; look for yourself."""
 
 
 class Database(Protocol):
@@ -35,7 +56,9 @@ class Database(Protocol):
         """Run a change in a transaction; returns once it is committed.
 
         `brief`: it is done within a few milliseconds, so that it may be made on the event loop; and
-        it may be undone and made again, because another one of its transaction failed.
+        it may be undone and made again, because another one of its transaction failed. Where
+        several processes share the database, brief changes of others run meanwhile, and no others;
+        what is decided by more than the rows that it locked says so with `need_alone`.
         Changes are made in the order in which they are asked for, brief or not.
 
         Raises:
@@ -56,6 +79,21 @@ class Database(Protocol):
 def announce(connection: Connection, notice: object) -> None:
     """Tell the listeners of the notice's type, but only once the running change is committed."""
     connection.info.setdefault(_NOTICES, []).append(notice)
+
+
+def need_alone(connection: Connection) -> None:
+    """Have the running change made again with the database to itself, unless it is so already.
+
+    Raises:
+        NotAloneError: to be let through.
+    """
+    if connection.info.get(_SHARED):
+        raise NotAloneError
+
+
+def set_shared(connection: Connection, *, is_shared: bool) -> None:
+    """Whether other processes change the database meanwhile; for the engines alone."""
+    connection.info[_SHARED] = is_shared
 
 
 def forget_notices(connection: Connection) -> Callable[[], None]:

@@ -5,20 +5,21 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from service.db.engine import forget_notices
+from service.db.postgresql_faults import fault_of
 from service.db.sqlite_group import is_disk_fault
 
 
 def attempt(connection: Connection, part: Callable[[], None]) -> Exception | None:
     """Make a part of the running change; what it failed by, and then nothing of it is left.
 
-    Where the disk is at fault the whole change fails, as it does where the transaction is lost.
+    Where the database is at fault the whole change fails, as it does where the transaction is lost.
     """
     savepoint = connection.begin_nested()
     forget = forget_notices(connection)
     try:
         part()
     except Exception as problem:
-        if is_disk_fault(problem):
+        if is_disk_fault(problem) or fault_of(problem) is not None:
             raise
         savepoint.rollback()
         forget()

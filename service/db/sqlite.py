@@ -17,19 +17,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
+from service.db.changes import Change, Listeners, Settled
 from service.db.engine import DatabaseBusyError, DatabaseFullError, DatabaseUnusableError, NoticeT
 from service.db.json_columns import read_json
 from service.db.sqlite_group import (
-    Change,
-    Settled,
     carry_out,
     carry_out_together,
     driver,
@@ -89,7 +87,7 @@ class SqliteDatabase:
     def __init__(self, path: Path, *, busy_timeout_s: float, give_up_s: float) -> None:
         self._give_up_s = give_up_s
         self._loop = asyncio.get_running_loop()
-        self._listeners: dict[type, list[Callable[[Any], None]]] = {}
+        self._listeners = Listeners()
         self._line: queue.SimpleQueue[Change | None] = queue.SimpleQueue()
         self._in_line = 0
         """Changes that the thread has, from the first moment until they are settled."""
@@ -131,7 +129,7 @@ class SqliteDatabase:
 
     def listen(self, kind: type[NoticeT], listener: Callable[[NoticeT], None]) -> None:
         """Call the listener, on the event loop, with each notice of this kind after its commit."""
-        self._listeners.setdefault(kind, []).append(listener)
+        self._listeners.add(kind, listener)
 
     async def close(self) -> None:
         """Finish the changes that wait, then let go of the files."""
@@ -214,24 +212,7 @@ class SqliteDatabase:
 
     def _settle(self, settled: list[Settled]) -> None:
         self._disk.note(settled)
-        for one in settled:
-            # A waiter that was cancelled meanwhile does not want to know; the change stands.
-            if one.waiter.done():
-                pass
-            elif one.problem is not None:
-                one.waiter.set_exception(one.problem)
-            else:
-                one.waiter.set_result(one.value)
-        for notice in chain.from_iterable(one.notices for one in settled):
-            self._tell(notice)
-
-    def _tell(self, notice: object) -> None:
-        for listener in self._listeners.get(type(notice), ()):
-            try:
-                listener(notice)
-            except Exception:
-                # Whoever listens is not ours to know, and the line must go on.
-                log.exception("database.listener_failed", notice=type(notice).__name__)
+        self._listeners.settle(settled)
 
 
 def open_sqlite(

@@ -1,42 +1,18 @@
 """Changes of the embedded database in groups: one transaction, and a savepoint for each."""
 
-import asyncio
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import cast
 
 import structlog
 from sqlalchemy import Connection
 
+from service.db.changes import Change, Settled
 from service.db.engine import DatabaseBusyError, DatabaseFullError, take_notices
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change in line, and who waits for it."""
-
-    change: Callable[[Connection], Any]
-    waiter: asyncio.Future[Any]
-    give_up: float
-    """By the monotonic clock: a change that could not begin until then is refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What became of a change."""
-
-    waiter: asyncio.Future[Any]
-    value: Any
-    problem: Exception | None
-    """None: it is committed, and `value` is what it returned."""
-    notices: list[object]
-    wrote: bool = False
-    """It changed rows, which are on the disk."""
 
 
 def is_disk_fault(problem: Exception) -> bool:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from service.db.engine import SharedNotice
+
 
 class Severity(StrEnum):
     """How severe an incident is."""
@@ -23,7 +25,7 @@ class IncidentStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StatusChanged:
+class StatusChanged(SharedNotice):
     """A notice: something that a status page shows has changed."""
 
 

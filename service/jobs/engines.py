@@ -4,10 +4,14 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from service.jobs.postgresql import PostgresJobQueue
 from service.jobs.queue import JobQueue
 from service.jobs.sqlite import SqliteJobQueue
 
-_QUEUES: Final[dict[str, JobQueue]] = {"sqlite": SqliteJobQueue()}
+_QUEUES: Final[dict[str, JobQueue]] = {
+    "sqlite": SqliteJobQueue(),
+    "postgresql": PostgresJobQueue(),
+}
 
 
 def queue_of(connection: Connection) -> JobQueue:

@@ -9,6 +9,7 @@ import msgspec
 
 from contract.checks import CheckType, Lane
 from contract.job import RunSource
+from service.db.engine import SharedNotice
 
 LEASE_MS: Final = {Lane.UPTIME: 60_000, Lane.MAIN: 300_000}
 """How long a lease lasts without a renewal."""
@@ -37,7 +38,7 @@ class JobState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobsDue:
+class JobsDue(SharedNotice):
     """Notice: a job of this location can be claimed from `due_ms` on."""
 
     location_id: str

@@ -1,16 +1,17 @@
 """The queue's hot statements, one implementation per database engine.
 
 They decide nothing: `service.jobs.rules` does. All run inside the caller's transaction.
-SQLite has the only one; `JobQueue` stays a Protocol because PostgreSQL is planned.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
 from contract.checks import CheckType, Lane
-from service.jobs.model import HeldJob, JobPlace, NewRun, ReadyJob, RequeuedJob
+from service.db.engine import announce
+from service.jobs.model import HeldJob, JobPlace, JobsDue, NewRun, ReadyJob, RequeuedJob
 
 
 class Assignment(NamedTuple):
@@ -84,3 +85,12 @@ class JobQueue(Protocol):
 
     def remove(self, connection: Connection, job_ids: Iterable[int]) -> None:
         """The jobs are done."""
+
+
+def announce_jobs(connection: Connection, jobs: Iterable[tuple[str, int]]) -> None:
+    """One notice per location, with its earliest job; of each job its location and due time."""
+    earliest: dict[str, int] = defaultdict(lambda: 1 << 62)
+    for location_id, due_ms in jobs:
+        earliest[location_id] = min(earliest[location_id], due_ms)
+    for location_id, due_ms in earliest.items():
+        announce(connection, JobsDue(location_id, due_ms))

@@ -11,7 +11,7 @@ from contract.job import RunSource
 from service.agents import actions as agents
 from service.checks import actions as checks
 from service.clock import GapWatch
-from service.db.engine import announce
+from service.db.engine import announce, need_alone
 from service.jobs import store
 from service.jobs.engines import queue_of
 from service.jobs.model import DueTimesMissed, HeldJob, JobState, MissedRun, RequeuedJob
@@ -125,6 +125,7 @@ def end_queued(connection: Connection, check_id: str, *, now_ms: int) -> None:
 def end_unreadable(connection: Connection, job_ids: Sequence[int], *, now_ms: int) -> None:
     """End runs whose secrets cannot be decrypted: no agent can do them."""
     if job_ids:
+        need_alone(connection)
         unreadable = GiveUp(RunStatus.ERROR, Cause.UNREADABLE)
         jobs = queue_of(connection).find_held(connection, job_ids).values()
         _settle(connection, [(job, unreadable) for job in jobs], now_ms=now_ms)

@@ -19,19 +19,17 @@ from typing import Final
 from sqlalchemy import Connection
 
 from contract.checks import CheckType, Lane
-from service.db.engine import announce
 from service.db.sqlite_group import driver
 from service.jobs.model import (
     LEASE_MS,
     HeldJob,
     JobPlace,
-    JobsDue,
     NewRun,
     Priority,
     ReadyJob,
     RequeuedJob,
 )
-from service.jobs.queue import Assignment, ReadyQuery
+from service.jobs.queue import Assignment, ReadyQuery, announce_jobs
 
 _ADD: Final = """
 INSERT OR IGNORE INTO job (check_id, check_type, lane, location_id, source, session_id,
@@ -105,7 +103,7 @@ class SqliteJobQueue:
     def add(self, connection: Connection, runs: Sequence[NewRun]) -> None:
         """Put runs into the queue; one that is there already stays as it is. Announces them."""
         driver(connection).executemany(_ADD, runs)
-        _announce(connection, ((run.location_id, run.due_ms) for run in runs))
+        announce_jobs(connection, ((run.location_id, run.due_ms) for run in runs))
 
     def reserve_ids(self, connection: Connection, count: int) -> range:
         """Numbers that no run has or will have; the queue has had a run before."""
@@ -191,7 +189,7 @@ class SqliteJobQueue:
     def requeue(self, connection: Connection, returns: Sequence[RequeuedJob]) -> None:
         """Put jobs back into the queue, and announce them."""
         driver(connection).executemany(_REQUEUE, ((*row[1:], row[0]) for row in returns))
-        _announce(connection, ((row.location_id, row.due_ms) for row in returns))
+        announce_jobs(connection, ((row.location_id, row.due_ms) for row in returns))
 
     def remove(self, connection: Connection, job_ids: Iterable[int]) -> None:
         """The jobs are done."""
@@ -219,12 +217,3 @@ def _ready(check_types: frozenset[CheckType]) -> tuple[str, tuple[str, ...]]:
 def _listed(ids: Sequence[int]) -> int | str:
     """The parameter of a statement for one job, or for some."""
     return ids[0] if len(ids) == 1 else str(ids)
-
-
-def _announce(connection: Connection, jobs: Iterable[tuple[str, int]]) -> None:
-    """One notice per location, with its earliest job."""
-    earliest: dict[str, int] = defaultdict(lambda: 1 << 62)
-    for location_id, due_ms in jobs:
-        earliest[location_id] = min(earliest[location_id], due_ms)
-    for location_id, due_ms in earliest.items():
-        announce(connection, JobsDue(location_id, due_ms))

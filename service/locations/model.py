@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from contract.targets import format_value
+from service.db.engine import SharedNotice
 from service.http.schema import (
     RequestModel,
     ResponseModel,
@@ -204,7 +205,7 @@ class NewLocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocationKeyEnded:
+class LocationKeyEnded(SharedNotice):
     """Notice: the key opens nothing any more."""
 
     key_id: str

@@ -1,6 +1,6 @@
 """What happens, in order, when results arrive: settle the job, store, tell sessions and checks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
@@ -12,6 +12,7 @@ from contract.checks import CheckType
 from contract.job import RunSource
 from contract.result import Result
 from service.checks import actions as checks
+from service.db.engine import need_alone
 from service.heartbeats import actions as heartbeats
 from service.jobs import actions as jobs
 from service.jobs.model import QUEUE_MS, HeldJob, JobState, Priority, RequeuedJob
@@ -67,12 +68,24 @@ def take_results(
     """Take a submission in one transaction; one verdict per result, in order."""
     batch = _Batch(connection, now_ms, store_of(connection))
     held = dict(jobs.find_held(connection, {one.run_id for one in arrived}))
+    _share(batch, held.values())
     verdicts = [_take(batch, one, held, location_id) for one in arrived]
     jobs.finish(connection, done=batch.done, again=batch.returns)
     record(connection, batch.records, now_ms=now_ms)
     if batch.late:
         batch.store.add_late(connection, batch.late)
     return verdicts
+
+
+def _share(batch: _Batch, held: Iterable[HeldJob]) -> None:
+    """Let other processes store results of other checks meanwhile, and of these checks none.
+
+    A session is its checks' together; what a failure leads to needs the database alone, too.
+    """
+    check_ids = {job.check_id for job in held}
+    has_session = any(job.session_id is not None for job in held)
+    if has_session or not batch.store.hold(batch.connection, check_ids):
+        need_alone(batch.connection)
 
 
 def _take(batch: _Batch, one: Arrived, held: dict[int, HeldJob], location_id: str) -> Verdict:
@@ -136,6 +149,8 @@ def _late(batch: _Batch, one: Arrived) -> Verdict:
 def _settle(batch: _Batch, one: Arrived, job: HeldJob) -> None:
     seen = _record(one, job, now_ms=batch.now_ms)
     retry = _retry(batch, one, job, seen) if seen.status.has_failures else None
+    if seen.status.has_failures:
+        need_alone(batch.connection)
     if retry is None:
         batch.done.append(job.id)
         batch.records.append(seen)

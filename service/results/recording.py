@@ -10,6 +10,7 @@ from service.analytics.marking import mark_hours
 from service.db.engine import announce
 from service.error_groups import actions as error_groups
 from service.results.model import Record, Recorded, ResultType, Stored
+from service.results.postgresql import PostgresResultStore
 from service.results.sqlite import SqliteResultStore
 from service.sessions import actions as sessions
 
@@ -31,6 +32,9 @@ class ResultStore(Protocol):
     def add_late(self, connection: Connection, rows: Iterable[tuple[object, ...]]) -> None:
         """Keep late results, as the columns of `late_result`; one that is there stays."""
 
+    def hold(self, connection: Connection, check_ids: Iterable[str]) -> bool:
+        """Keep the results of these checks to this transaction; False: another one has some."""
+
 
 ResultObserver = Callable[[Connection, Sequence[Recorded], int], None]
 """What a feature does with new results, in their transaction and order; the last is `now_ms`."""
@@ -41,7 +45,10 @@ _OBSERVERS: Final[tuple[ResultObserver, ...]] = (
     mark_hours,
 )
 """In the order in which they act."""
-_STORES: Final[dict[str, ResultStore]] = {"sqlite": SqliteResultStore()}
+_STORES: Final[dict[str, ResultStore]] = {
+    "sqlite": SqliteResultStore(),
+    "postgresql": PostgresResultStore(),
+}
 
 
 def store_of(connection: Connection) -> ResultStore:

@@ -17,6 +17,7 @@ from service.jobs.rules import queued_until
 from service.locations import actions as locations
 from service.scheduling import store
 from service.scheduling.model import DueCheck, Rhythm, Ticked
+from service.scheduling.postgresql import PostgresDueSchedules
 from service.scheduling.rules import next_after_run_ms, places, run_due_ms, skipped_due_times
 from service.scheduling.sqlite import SqliteDueSchedules
 
@@ -26,7 +27,10 @@ _MOST_MISSED: Final = 1_000
 """After so many missed runs a transaction takes no further check."""
 
 
-_ENGINES: Final[dict[str, SqliteDueSchedules]] = {"sqlite": SqliteDueSchedules()}
+_ENGINES: Final[dict[str, SqliteDueSchedules | PostgresDueSchedules]] = {
+    "sqlite": SqliteDueSchedules(),
+    "postgresql": PostgresDueSchedules(),
+}
 
 
 def tick(connection: Connection, *, now_ms: int) -> Ticked:

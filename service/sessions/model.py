@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from service.db.engine import SharedNotice
+
 
 class SessionStatus(StrEnum):
     """How far a session is; the last four are final."""
@@ -18,7 +20,7 @@ class SessionStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionFinished:
+class SessionFinished(SharedNotice):
     """Notice: the session has reached its final state."""
 
     session_id: str

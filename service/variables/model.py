@@ -1,8 +1,9 @@
 """Variables as they are stored."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from service.vault.encryption import Place
 
@@ -58,3 +59,15 @@ class VariableRow:
     def place(self) -> Place:
         """Where its value is encrypted for."""
         return self.owner.place(self.key, secret=self.secret)
+
+
+def read_row(account_id: str, row: Sequence[Any]) -> VariableRow:
+    """Read (level, owner, key, value, locked, secret) as an engine's own statement returns them."""
+    level, owner_id, key, value, locked, secret = row
+    return VariableRow(
+        owner=Owner(account_id, Level(level), owner_id),
+        key=key,
+        value=value,
+        locked=bool(locked),
+        secret=bool(secret),
+    )

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy import Connection, Row
 
 from contract.job import Variable
-from service.variables import sqlite, store
+from service.variables import postgresql, sqlite, store
 from service.variables.model import Owner, VariableRow
 from service.vault.encryption import DecryptionError, Vault
 from service.vault.reencrypt import EncryptedTable
@@ -68,6 +68,13 @@ class RunVariables:
         return Variable(key=row.key, value=value, locked=row.locked, secret=row.secret)
 
 
+_FIND_FOR_JOBS: Final = {
+    "sqlite": sqlite.find_for_jobs,
+    "postgresql": postgresql.find_for_jobs,
+}
+"""Finds the variables of runs, by the database engine."""
+
+
 def variables_for_jobs(
     connection: Connection, vault: Vault, account_id: str, *, owners: Iterable[Owner]
 ) -> RunVariables:
@@ -75,7 +82,7 @@ def variables_for_jobs(
     ids: dict[str, list[str]] = defaultdict(list)
     for owner in owners:
         ids[owner.level].append(owner.owner_id)
-    rows = sqlite.find_for_jobs(
+    rows = _FIND_FOR_JOBS[connection.dialect.name](
         connection, account_id, group_ids=ids["group"], check_ids=ids["check"]
     )
     return RunVariables(rows, vault)

@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from service.db.sqlite_group import driver
-from service.variables.model import Level, Owner, VariableRow
+from service.variables.model import VariableRow, read_row
 
 _OF_RUNS: Final = """
 SELECT level, owner_id, key, value, locked, secret FROM variable
@@ -30,15 +30,4 @@ def find_for_jobs(
 ) -> list[VariableRow]:
     """The variables of the account, these groups and these checks."""
     asked = (account_id, json.dumps(list(group_ids)), json.dumps(list(check_ids)))
-    return [
-        VariableRow(
-            owner=Owner(account_id, Level(level), owner_id),
-            key=key,
-            value=value,
-            locked=bool(locked),
-            secret=bool(secret),
-        )
-        for level, owner_id, key, value, locked, secret in driver(connection).execute(
-            _OF_RUNS, asked
-        )
-    ]
+    return [read_row(account_id, row) for row in driver(connection).execute(_OF_RUNS, asked)]

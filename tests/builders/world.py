@@ -15,9 +15,9 @@ from contract.result import Failure, FailureKind, Outcome, Result, Status
 from contract.wire import decode, encode
 from service.agents.store import put_agent
 from service.clock import Clock
+from service.db.databases import open_database
 from service.db.engine import Database
 from service.db.ids import new_id
-from service.db.sqlite import open_sqlite
 from service.db.tables.accounts import account
 from service.db.tables.checks import check_, check_location, heartbeat, schedule
 from service.db.tables.locations import private_location
@@ -216,12 +216,16 @@ class World:
 
 
 @asynccontextmanager
-async def a_world(directory: Path) -> AsyncIterator[World]:
-    """An empty database with one account and one location, on a clock that stands still."""
-    database = open_sqlite(directory / "world.db")
+async def a_world(directory: Path, *, postgresql_url: str | None = None) -> AsyncIterator[World]:
+    """An empty database with one account and one location, on a clock that stands still.
+
+    `postgresql_url`: one that has the newest schema. None: a SQLite file in the folder.
+    """
+    database = open_database(directory / "world.db", postgresql_url)
     clock = FakeClock()
     try:
-        await database.write(metadata.create_all)
+        if postgresql_url is None:
+            await database.write(metadata.create_all)
         account_id, location_id = await database.write(lambda c: _begin(c, clock.now))
         yield World(database, account_id, location_id, clock)
     finally:

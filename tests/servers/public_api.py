@@ -20,8 +20,8 @@ from service.accounts.keys import LOCATION_PREFIX, Pepper
 from service.accounts.model import FirstSecrets, Role
 from service.bundles.files import BundleFiles
 from service.clock import Clock
+from service.db.databases import open_database
 from service.db.engine import Database
-from service.db.sqlite import open_sqlite
 from service.db.tables.metadata import metadata
 from service.exporter.pages import exporter_of
 from service.http.dependencies import Backend
@@ -142,11 +142,19 @@ class PublicApi:
 
 @asynccontextmanager
 async def serve_public_api(
-    directory: Path, *, per_minute: int = 1_000_000, trace_viewer: ViewerAddress = NO_VIEWER
+    directory: Path,
+    *,
+    per_minute: int = 1_000_000,
+    trace_viewer: ViewerAddress = NO_VIEWER,
+    postgresql_url: str | None = None,
 ) -> AsyncIterator[PublicApi]:
-    """Serve it with a first account, Alice's."""
-    database = open_sqlite(directory / "service.db")
-    await database.write(metadata.create_all)
+    """Serve it with a first account, Alice's.
+
+    `postgresql_url`: one that has the newest schema. None: a SQLite file in the folder.
+    """
+    database = open_database(directory / "service.db", postgresql_url)
+    if postgresql_url is None:
+        await database.write(metadata.create_all)
     backend = _backend(database, directory, per_minute=per_minute)
     backend = replace(backend, trace_viewer=trace_viewer)
     secrets = await database.write(

@@ -1,0 +1,20 @@
+"""The statement that marks hours, on PostgreSQL, by the driver: it runs with each submission."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import Connection
+
+from service.analytics.windows import HOUR_MS
+from service.db.postgresql_faults import driver
+
+_MARK: Final = """
+INSERT INTO rollup_dirty (check_id, hours, start_ms, due_ms) VALUES (%s, 1, %s, %s)
+ON CONFLICT (check_id, hours, start_ms) DO UPDATE SET version = rollup_dirty.version + 1
+"""
+
+
+def mark(connection: Connection, hours: Iterable[tuple[str, int]]) -> None:
+    """Have these hours of these checks rolled up; one that is marked is marked again."""
+    rows = [(check_id, hour_ms, hour_ms + HOUR_MS) for check_id, hour_ms in hours]
+    driver(connection).cursor().executemany(_MARK, rows)

@@ -1,0 +1,76 @@
+"""Changes that wait for an engine, and whom it tells what came of them."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection
+
+from service.db.engine import NoticeT
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change in line, and who waits for it."""
+
+    change: Callable[[Connection], Any]
+    waiter: asyncio.Future[Any]
+    give_up: float
+    """By the monotonic clock: a change that could not begin until then is refused."""
+    brief: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a change."""
+
+    waiter: asyncio.Future[Any]
+    value: Any
+    problem: Exception | None
+    """None: it is committed, and `value` is what it returned."""
+    notices: list[object]
+    wrote: bool = False
+    """It changed rows, which are on the disk."""
+
+
+class Listeners:
+    """Who is told of what; on the event loop alone."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[type, list[Callable[[Any], None]]] = {}
+
+    def add(self, kind: type[NoticeT], listener: Callable[[NoticeT], None]) -> None:
+        """Have the listener called with each notice of this kind."""
+        self._by_kind.setdefault(kind, []).append(listener)
+
+    def kinds(self) -> dict[str, type]:
+        """The kinds that anybody listens to, by name."""
+        return {kind.__name__: kind for kind in self._by_kind}
+
+    def settle(self, settled: Iterable[Settled]) -> None:
+        """Answer whoever waits for these changes, and tell what they announced."""
+        done = list(settled)
+        for one in done:
+            # A waiter that was cancelled meanwhile does not want to know; the change stands.
+            if one.waiter.done():
+                pass
+            elif one.problem is not None:
+                one.waiter.set_exception(one.problem)
+            else:
+                one.waiter.set_result(one.value)
+        for notice in chain.from_iterable(one.notices for one in done):
+            self.tell(notice)
+
+    def tell(self, notice: object) -> None:
+        """Call the listeners of a notice; one that fails keeps it from no other."""
+        for listener in self._by_kind.get(type(notice), ()):
+            try:
+                listener(notice)
+            except Exception:
+                # Whoever listens is not ours to know, and the line must go on.
+                log.exception("database.listener_failed", notice=type(notice).__name__)

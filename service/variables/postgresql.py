@@ -1,0 +1,27 @@
+"""The variables of runs on PostgreSQL, by the driver: a claim asks for them."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import Connection
+
+from service.db.postgresql_faults import driver
+from service.variables.model import VariableRow, read_row
+
+_OF_RUNS: Final = """
+SELECT level, owner_id, key, value, locked, secret FROM variable
+WHERE level = 'account' AND owner_id = %s OR level = 'group' AND owner_id = ANY(%s)
+  OR level = 'check' AND owner_id = ANY(%s)
+"""
+
+
+def find_for_jobs(
+    connection: Connection,
+    account_id: str,
+    *,
+    group_ids: Iterable[str],
+    check_ids: Iterable[str],
+) -> list[VariableRow]:
+    """The variables of the account, these groups and these checks."""
+    asked = (account_id, list(group_ids), list(check_ids))
+    return [read_row(account_id, row) for row in driver(connection).execute(_OF_RUNS, asked)]
