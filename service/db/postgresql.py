@@ -40,6 +40,7 @@ _OPTIONS: Final = (
 )
 _CONNECTION: Final = {
     "application_name": "picket",
+    "client_encoding": "utf8",
     "connect_timeout": 5,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
@@ -201,6 +202,8 @@ def _require_usable(engine: Engine) -> None:
     except DBAPIError as problem:
         reason = f"{name} cannot be used as a database: {problem.orig}"
         raise DatabaseUnusableError(reason.strip()) from problem
+    finally:
+        engine.dispose()  # the writer's thread makes its own
     if version < _OLDEST_VERSION:
         raise DatabaseUnusableError(f"{name} is PostgreSQL {version // 10_000}; use 14 or newer")
     if encoding != "UTF8" or collation not in _BYTEWISE:

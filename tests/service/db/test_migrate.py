@@ -1,7 +1,9 @@
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -21,16 +23,38 @@ from service.db.migrate import (
     revision_of,
     upgrade,
 )
+from service.db.postgresql import open_postgresql
 from service.db.sqlite import open_sqlite
 from service.db.tables.metadata import metadata
+from tests.servers.postgresql import PostgresServer
 
 ROOT = Path(__file__).parents[3]
+_POSTGRESQL_SCHEMA = text(
+    "SELECT table_name, column_name, data_type, is_nullable, column_default"
+    " FROM information_schema.columns WHERE table_schema = current_schema()"
+    " UNION ALL SELECT tablename, indexname, indexdef, NULL, NULL"
+    " FROM pg_indexes WHERE schemaname = current_schema()"
+    " UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), NULL, NULL"
+    " FROM pg_constraint WHERE connamespace = current_schema()::regnamespace"
+)
 _OUTER_COMMA = re.compile(r",(?![^(]*\))")
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def make_empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Database]]:
+    """Opens a new database each time, which has no table."""
+    if request.param == "sqlite":
+        numbers = count()
+        yield lambda: open_sqlite(tmp_path / f"{next(numbers)}.db")
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    with ExitStack() as stack:
+        yield lambda: open_postgresql(stack.enter_context(server.database()))
+
+
 @pytest.fixture
-async def empty(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = open_sqlite(tmp_path / "service.db")
+async def empty(make_empty: Callable[[], Database]) -> AsyncIterator[Database]:
+    opened = make_empty()
     yield opened
     await opened.close()
 
@@ -47,11 +71,11 @@ async def test_the_migrations_make_the_schema_of_the_page(empty: Database) -> No
 
 
 async def test_a_new_database_is_what_the_migrations_make_of_an_empty_one(
-    empty: Database, tmp_path: Path
+    empty: Database, make_empty: Callable[[], Database]
 ) -> None:
     """In SQL: Alembic compares neither partial indexes nor constraints nor WITHOUT ROWID."""
     await empty.write(from_the_first_revision)
-    new = open_sqlite(tmp_path / "new.db")
+    new = make_empty()
     await new.write(migrate)
     migrated, made = [await one.read(parts_of_schema) for one in (empty, new)]
     revisions = [await one.read(revision_of) for one in (empty, new)]
@@ -78,8 +102,10 @@ def from_the_first_revision(connection: Connection) -> None:
     upgrade(connection, None)
 
 
-def parts_of_schema(connection: Connection) -> dict[str, tuple[str, list[str], str]]:
+def parts_of_schema(connection: Connection) -> dict[str, object]:
     """Of each table and index: its head, its columns and constraints in any order, its options."""
+    if connection.dialect.name == "postgresql":
+        return {str(row[:2]): row[2:] for row in connection.execute(_POSTGRESQL_SCHEMA)}
     schema = text(
         "SELECT name, lower(replace(sql, '\"', '')) FROM sqlite_schema WHERE sql NOT NULL"
     )
@@ -112,8 +138,10 @@ async def test_a_database_of_a_newer_service_is_refused_and_left_alone(empty: Da
     assert await empty.read(revision_of) == "9999"
 
 
-async def test_alembic_is_not_imported_when_nothing_is_due(empty: Database, tmp_path: Path) -> None:
-    await empty.write(migrate)
+async def test_alembic_is_not_imported_when_nothing_is_due(tmp_path: Path) -> None:
+    made = open_sqlite(tmp_path / "service.db")
+    await made.write(migrate)
+    await made.close()
     script = (
         "import sys\n"
         "from sqlalchemy import create_engine\n"

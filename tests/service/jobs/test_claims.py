@@ -11,6 +11,7 @@ from service.heartbeats.actions import ReceivedPing, take_pings
 from service.jobs.actions import drop_jobs
 from service.jobs.claims import AssignedJobs, assign_jobs
 from service.results.ingest import Verdict
+from tests.builders.engines import ON_SQLITE
 from tests.builders.specs import a_dns_spec, a_spec_of, a_url_spec, an_http_request
 from tests.builders.world import UPTIME_TYPES, World, a_claimant, a_result
 from tests.fakes.clock import START_MS
@@ -129,6 +130,7 @@ async def test_a_repeated_claim_gets_the_same_jobs_and_a_whole_lease(world: Worl
     assert again == first
 
 
+@ON_SQLITE
 async def test_claims_that_are_repeated_together_have_the_leases_looked_through_once(
     world: World,
 ) -> None:

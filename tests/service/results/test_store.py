@@ -8,6 +8,7 @@ from service.results import store
 from service.results.model import ResultFilter
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import START_MS, a_record, failed, passed, store_all
+from tests.builders.engines import ON_SQLITE
 from tests.builders.world import World, a_result
 from tests.servers.public_api import PublicApi
 
@@ -23,6 +24,7 @@ def bytes_read() -> int:
     return int(counts.split("rchar: ")[1].split()[0])
 
 
+@ON_SQLITE
 async def test_a_list_reads_nothing_of_the_details_that_it_leaves_out(world: World) -> None:
     check_id = await world.check()
     for _ in range(4):
