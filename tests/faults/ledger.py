@@ -3,10 +3,15 @@
 import sqlite3
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psycopg
+
+_Books = sqlite3.Connection | psycopg.Connection[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +89,24 @@ def read_ledger(database: Path) -> Ledger:
     """Read the books of a service that runs or is dead."""
     with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as file:
         file.execute("BEGIN")  # one moment for all that is counted
-        return _ledger(file)
+        counted = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'"
+        return _ledger(file, range(1, _one(file, counted) + 1))
 
 
-def _ledger(file: sqlite3.Connection) -> Ledger:
-    runs = _one(file, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'")
+def read_postgresql_ledger(url: str) -> Ledger:
+    """Read the books of services that share a database.
+
+    It leaves out numbers, so that no run counts as lost; look for holes in the schedules.
+    """
+    with psycopg.connect(url) as connection:
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", prepare=False)
+        known = "SELECT run_id FROM run_final UNION SELECT id FROM job ORDER BY 1"
+        return _ledger(connection, _column(connection, known))
+
+
+def _ledger(file: _Books, ids: Sequence[int]) -> Ledger:
+    """`ids`: of all runs that there ever were."""
+    runs = len(ids)
     final = _column(file, "SELECT run_id FROM result WHERE result_type = 'FINAL'")
     marked = _column(file, "SELECT run_id FROM run_final")
     still_open = set(_column(file, "SELECT id FROM job"))
@@ -101,7 +119,7 @@ def _ledger(file: sqlite3.Connection) -> Ledger:
         statuses=_counts(file, "status", "result_type = 'FINAL'"),
         causes=_counts(file, "cause", "result_type = 'FINAL' AND cause IS NOT NULL"),
         doubled=[run for run, times in seen.items() if times > 1],
-        lost=sorted(set(range(1, runs + 1)) - set(seen) - still_open),
+        lost=sorted(set(ids) - set(seen) - still_open),
         attempts=_one(file, "SELECT count(*) FROM result WHERE result_type = 'ATTEMPT'"),
         unlike_attempts=_unlike_attempts(file),
         unmarked=sorted((set(seen) ^ set(marked)) | (set(seen) & still_open)),
@@ -119,7 +137,7 @@ def _ledger(file: sqlite3.Connection) -> Ledger:
     )
 
 
-def _unlike_attempts(file: sqlite3.Connection) -> list[int]:
+def _unlike_attempts(file: _Books) -> list[int]:
     """The first attempt is 1; the newest is that of the FINAL result, or the one that is open."""
     attempts: dict[int, list[int]] = defaultdict(list)
     for run, attempt in file.execute(
@@ -140,15 +158,15 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _one(file: sqlite3.Connection, query: str) -> int:
+def _one(file: _Books, query: str) -> int:
     found: int = file.execute(query).fetchone()[0]
     return found
 
 
-def _column(file: sqlite3.Connection, query: str) -> list[Any]:
+def _column(file: _Books, query: str) -> list[Any]:
     return [row[0] for row in file.execute(query)]
 
 
-def _counts(file: sqlite3.Connection, column: str, where: str) -> dict[str, int]:
+def _counts(file: _Books, column: str, where: str) -> dict[str, int]:
     rows = file.execute(f"SELECT {column}, count(*) FROM result WHERE {where} GROUP BY 1")
     return dict(rows.fetchall())

@@ -30,7 +30,7 @@ with __main__.loading():  # as the service itself
     from service.agents import api, presence
     from service.alert_channels import rules as channel_rules
     from service.alerting import rules as alert_rules
-    from service.db import sqlite, sqlite_group
+    from service.db import databases, sqlite, sqlite_group
     from service.jobs import long_poll, model, rules, settle
     from service.locations import health
     from service.locations import rules as location_rules
@@ -56,7 +56,7 @@ def shrink(*, lease_s: float, queue_s: float, give_up_s: float, deliveries: int)
     _put(rules, "SEEN_MS", 0)
     _put(app, "_REAP_S", _REAP_S)
     hasty = partial(sqlite.open_sqlite, busy_timeout_s=_BUSY_TIMEOUT_S, give_up_s=give_up_s)
-    _put(app, "open_sqlite", hasty)
+    _put(databases, "open_sqlite", hasty)
 
 
 def watch_locations(*, unavailable_s: float) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, text
 from structlog.testing import capture_logs
 
-from service import app
+from service.db import databases
 from service.db.sqlite import SqliteDatabase
 from tests.servers.service import serve_service
 
@@ -23,13 +23,13 @@ async def test_a_full_disk_is_answered_with_507_and_is_one_line_of_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[SqliteDatabase] = []
-    open_sqlite = app.open_sqlite
+    open_sqlite = databases.open_sqlite
 
     def opening(path: Path, **options: Any) -> SqliteDatabase:
         opened.append(open_sqlite(path, **options))
         return opened[-1]
 
-    monkeypatch.setattr(app, "open_sqlite", opening)
+    monkeypatch.setattr(databases, "open_sqlite", opening)
     async with serve_service(tmp_path) as service:
         for brief in (False, True):  # each has a connection of its own
             await opened[-1].write(allow_pages(1), brief=brief)
