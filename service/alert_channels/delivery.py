@@ -40,6 +40,8 @@ _LONGEST_SLEEP_S: Final = 30.0
 _PAUSE_AFTER_FAULT_S: Final = 5.0
 _FIRST_NOTE_WAIT_S: Final = 1.0
 _LONGEST_NOTE_WAIT_S: Final = 30.0
+_HELD_MS: Final = 120_000
+"""Longer than a try takes; whoever dies in it is followed by another process then."""
 _INTERRUPTED: Final = "The service ended each time that it was sent."
 _SUPERSEDED: Final = "Not sent: a later notification about the check follows this reminder."
 _GIVEN_UP: Final = "Given up, because it waited for more than 24 hours."
@@ -143,11 +145,15 @@ class Delivery:
             return _SUPERSEDED
         return None
 
-    @staticmethod
-    def _begin(connection: Connection, row: NotificationRow) -> bool:
-        """Count the try before it is made. False: the notification is settled, or gone."""
+    def _begin(self, connection: Connection, row: NotificationRow) -> bool:
+        """Count the try before it is made. False: the notification is settled, gone, or another's.
+
+        While another process may share the database, the try keeps the notification to this one.
+        """
         counted = {"attempts": row.attempts + 1, "refusals": row.refusals + 1}
-        return store.note_try(connection, row.serial, counted)
+        if connection.dialect.name != "sqlite":
+            counted["next_try_ms"] = self._clock.now_ms(connection) + _HELD_MS
+        return store.begin_try(connection, row, counted)
 
     async def _try(self, row: NotificationRow, envelope: Envelope | None, now_ms: int) -> _Outcome:
         if envelope is None:

@@ -245,6 +245,14 @@ def find_next_due(connection: Connection, *, after_ms: int) -> int | None:
     return found
 
 
+def begin_try(connection: Connection, row: NotificationRow, values: Mapping[str, Any]) -> bool:
+    """Keep that a try begins. False: the notification is settled, gone, or another's by now."""
+    table = alert_notification.c
+    wanted = and_(table.serial == row.serial, table.attempts == row.attempts, _OPEN)
+    found = connection.execute(update(alert_notification).where(wanted).values(**values))
+    return found.rowcount > 0
+
+
 def note_try(connection: Connection, serial: int, values: Mapping[str, Any]) -> bool:
     """Keep what is known of a try. False: the notification is settled, or gone."""
     wanted = and_(alert_notification.c.serial == serial, _OPEN)

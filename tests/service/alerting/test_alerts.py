@@ -16,6 +16,7 @@ from service.db.tables.runs import session
 from service.results.model import ResultType
 from service.results.recording import record
 from tests.builders.alerting import a_check, an_outcome_of, by_minutes, by_runs, settings
+from tests.builders.engines import ON_SQLITE
 from tests.builders.world import World
 
 
@@ -26,6 +27,7 @@ async def test_a_failure_makes_one_alert_and_a_pass_one_recovery(world: World) -
     assert not await check.is_stored()
 
 
+@ON_SQLITE
 async def test_passes_of_a_check_that_passes_write_nothing_and_ask_once(world: World) -> None:
     check = await a_check(world)
     await check.run("P")
