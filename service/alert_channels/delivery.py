@@ -127,7 +127,12 @@ class Delivery:
             if not await self._database.write(lambda c: self._begin(c, row)):
                 return
             row = replace(row, attempts=row.attempts + 1, refusals=row.refusals + 1)
-            await self._note(row, await self._try(row, envelope, now_ms))
+            try:
+                outcome = await self._try(row, envelope, now_ms)
+            except asyncio.CancelledError:
+                await self._let_go(row)
+                raise
+            await self._note(row, outcome)
         except Exception:
             # A job's task: one poisoned row must not end the others.
             log.exception("alerts.delivery_failed", notification_id=row.id)
@@ -154,6 +159,11 @@ class Delivery:
         if connection.dialect.name != "sqlite":
             counted["next_try_ms"] = self._clock.now_ms(connection) + _HELD_MS
         return store.begin_try(connection, row, counted)
+
+    async def _let_go(self, row: NotificationRow) -> None:
+        """The service stops: whichever comes next need not wait to send it again."""
+        waits = {"next_try_ms": row.next_try_ms}
+        await self._database.write(lambda c: store.note_try(c, row.serial, waits))
 
     async def _try(self, row: NotificationRow, envelope: Envelope | None, now_ms: int) -> _Outcome:
         if envelope is None:

@@ -347,7 +347,6 @@ async def test_what_was_queued_before_the_end_is_sent_after_it(
     assert len(receiver.got) == 1
 
 
-@ON_SQLITE
 async def test_what_was_sent_and_not_noted_is_sent_again_with_the_same_id(
     api: PublicApi, alice: ApiUser
 ) -> None:
@@ -413,7 +412,6 @@ async def test_an_outcome_that_cannot_be_stored_is_never_sent_again(
     assert [one["attempts"] for one in found] == [1, 1]
 
 
-@ON_SQLITE
 async def test_a_try_is_counted_before_it_is_made(api: PublicApi, alice: ApiUser) -> None:
     async with serve_receiver() as receiver:
         receiver.hangs = True
