@@ -135,7 +135,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     """
     clock = clock or Clock()
     pepper, vault = await _prepare(settings)
-    database = open_database(settings.database_file, settings.postgresql_url)
+    database = open_database(settings.database)
     try:
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
         await database.write(lambda c: settle.extend_leases_after_gap(c, now_ms=clock.now_ms(c)))
@@ -189,7 +189,7 @@ async def _prepare(settings: Settings) -> tuple[Pepper, Vault]:
 
     It is closed again: its log, which goes then, may tell what was in clear before.
     """
-    database = open_database(settings.database_file, settings.postgresql_url)
+    database = open_database(settings.database)
     try:
         await database.write(migrate)
         return await _held_pepper(database, settings), await open_vault(settings, database)

@@ -61,14 +61,14 @@ def at_console(settings: Settings, act: Callable[[Console], T]) -> T:
         DatabaseBusyError: the service holds the database for long.
     """
     file = settings.database_file
-    if settings.postgresql_url is None and not file.is_file():
+    if settings.database == file and not file.is_file():
         mend = "start the service once, and use its SERVICE_DATA_DIR and DATABASE_URL"
         raise SettingsError((f"there is no database at {file}; {mend}",))
     return asyncio.run(_acted(settings, act))
 
 
 async def _acted(settings: Settings, act: Callable[[Console], T]) -> T:
-    database = open_database(settings.database_file, settings.postgresql_url)
+    database = open_database(settings.database)
     try:
         return await database.write(lambda connection: act(_decrypt(connection, settings)))
     except WrongPepperError as problem:

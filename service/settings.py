@@ -64,6 +64,13 @@ class BadgeAccess(StrEnum):
     ANYONE = "anyone"
 
 
+@dataclass(frozen=True, slots=True)
+class PostgresUrl:
+    """Where a PostgreSQL database is, and with which password."""
+
+    value: str = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What an operator may choose."""
@@ -74,11 +81,9 @@ class Settings:
     """SERVICE_PORT: the port to listen at; 0 for any free one."""
     data_dir: Path = Path(".picket/service")
     """SERVICE_DATA_DIR: where the database and uploaded files are kept."""
-    database_file: Path = Path(".picket/service") / _DATABASE_FILE
-    """DATABASE_URL: sqlite:/// and a path; without it a file in SERVICE_DATA_DIR."""
-    postgresql_url: str | None = field(default=None, repr=False)
-    """DATABASE_URL: postgresql:// and the rest, in which case keys stay in SERVICE_DATA_DIR. None:
-    the database is `database_file`."""
+    database: Path | PostgresUrl = Path(".picket/service") / _DATABASE_FILE
+    """DATABASE_URL: sqlite:/// and a path, or postgresql:// and the rest; without it a file in
+    SERVICE_DATA_DIR."""
     public_url: str | None = None
     """SERVICE_PUBLIC_URL: where people reach the service. None: where the request came in."""
     trace_viewer_port: int | None = _VIEWER_PORT
@@ -155,6 +160,13 @@ class Settings:
     """Variables that look like settings and are none."""
 
     @property
+    def database_file(self) -> Path:
+        """The database, or what lies in its place where it is no file: keys are beside it."""
+        if isinstance(self.database, PostgresUrl):
+            return self.data_dir / _DATABASE_FILE
+        return self.database
+
+    @property
     def oidc(self) -> OidcSettings | None:
         """The identity provider. None: there is none."""
         if self.oidc_issuer is None:
@@ -228,14 +240,13 @@ class _Reading:
 def _known(reading: _Reading) -> Settings:
     """All but the names that are no settings; where there are problems, not to be used."""
     data_dir = reading.value("SERVICE_DATA_DIR", Path, default=Path(".picket/service"))
-    database = reading.value("DATABASE_URL", _database, default=None)
+    default_database: Path | PostgresUrl = data_dir / _DATABASE_FILE
     default_format = LogFormat.CONSOLE if sys.stdout.isatty() else LogFormat.JSON
     return Settings(
         host=reading.value("SERVICE_HOST", str, default="0.0.0.0"),
         port=reading.value("SERVICE_PORT", _port, default=8080),
         data_dir=data_dir,
-        database_file=database if isinstance(database, Path) else data_dir / _DATABASE_FILE,
-        postgresql_url=database if isinstance(database, str) else None,
+        database=reading.value("DATABASE_URL", _database, default=default_database),
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
         trace_viewer_port=reading.value("TRACE_VIEWER_PORT", _port_or_off, default=_VIEWER_PORT),
         trace_viewer_url=reading.value("TRACE_VIEWER_URL", _origin, default=None),
@@ -356,9 +367,9 @@ def _pepper(text: str) -> str:
     return text
 
 
-def _database(text: str) -> Path | str:
+def _database(text: str) -> Path | PostgresUrl:
     if text.startswith(_POSTGRESQL):
-        return text
+        return PostgresUrl(text)
     path = text.removeprefix(_SQLITE)
     if path == text or not path or path == ":memory:":
         scheme = text.partition(":")[0]  # what follows may hold a password

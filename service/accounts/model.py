@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from service.db.engine import SharedNotice
+from service.notices import SharedNotice
 
 
 class Role(StrEnum):

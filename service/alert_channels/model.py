@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from service.alerting.model import Alert, LocationAlert
-from service.db.engine import SharedNotice
+from service.notices import SharedNotice
 from service.vault.encryption import Place
 
 AnyAlert = Alert | LocationAlert

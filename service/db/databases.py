@@ -4,19 +4,20 @@ from pathlib import Path
 
 from service.db.engine import Database, DatabaseUnusableError
 from service.db.sqlite import open_sqlite
+from service.settings import PostgresUrl
 
 
-def open_database(file: Path, postgresql_url: str | None) -> Database:
-    """Open the PostgreSQL database of the address, or without one the file; on the event loop.
+def open_database(where: Path | PostgresUrl) -> Database:
+    """Open a file, or the PostgreSQL database of an address; to be called on the event loop.
 
     Raises:
         DatabaseUnusableError: it cannot be reached, or is none that the service can use.
     """
-    if postgresql_url is None:
-        return open_sqlite(file)
+    if isinstance(where, Path):
+        return open_sqlite(where)
     try:
         from service.db.postgresql import open_postgresql  # noqa: PLC0415 - an extra has its driver
     except ImportError as problem:
         mend = "install picket-monitoring[postgresql]"
         raise DatabaseUnusableError(f"there is no driver for PostgreSQL; {mend}") from problem
-    return open_postgresql(postgresql_url)
+    return open_postgresql(where.value)

@@ -38,12 +38,6 @@ class NotAloneError(Exception):
     """The change needs the database to itself; its engine makes it again so."""
 
 
-class SharedNotice:
-    """A notice that every process of the service is told, not only that which announced it."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
 class NoticesLost:
     """Notice: what other processes announced may not have arrived here; look for yourself."""

@@ -19,9 +19,9 @@ import structlog
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError
 
-from service.db.changes import Change, Listeners, Settled
 from service.db.engine import DatabaseBusyError, DatabaseFullError, DatabaseUnusableError, NoticeT
 from service.db.json_columns import read_json
+from service.db.pending_changes import Change, Listeners, Settled
 from service.db.postgresql_faults import Fault, driver, fault_of
 from service.db.postgresql_group import GroupWriter
 from service.db.postgresql_notices import NoticeExchange
@@ -189,7 +189,7 @@ def _engine(url: str, *, connections: int) -> Engine:
 
 
 def _address(url: str) -> str:
-    """As the driver alone reads it."""
+    """The address in the spelling of the driver."""
     plain = make_url(url).set(drivername="postgresql")
     return plain.render_as_string(hide_password=False)
 

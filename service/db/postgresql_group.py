@@ -10,7 +10,6 @@ import structlog
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from service.db.changes import Change, Settled
 from service.db.engine import (
     DatabaseBusyError,
     DatabaseFullError,
@@ -18,6 +17,7 @@ from service.db.engine import (
     set_shared,
     take_notices,
 )
+from service.db.pending_changes import Change, Settled
 from service.db.postgresql_faults import Fault, driver, fault_of
 
 log = structlog.get_logger()

@@ -13,8 +13,9 @@ import msgspec
 import psycopg
 import structlog
 
-from service.db.changes import Listeners
-from service.db.engine import NoticesLost, SharedNotice
+from service.db.engine import NoticesLost
+from service.db.pending_changes import Listeners
+from service.notices import SharedNotice
 
 log = structlog.get_logger()
 
@@ -37,7 +38,7 @@ class NoticeExchange:
         """Equal notices go once."""
         self._woken = asyncio.Event()
         self._own_pid = 0
-        """Of the connection's server process: what comes from it was told here already."""
+        """The server process of this connection, whose notices were told here already."""
         self._closed = False
 
     def pass_on(self, notices: Iterable[object]) -> None:

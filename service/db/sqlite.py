@@ -24,9 +24,9 @@ import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
-from service.db.changes import Change, Listeners, Settled
 from service.db.engine import DatabaseBusyError, DatabaseFullError, DatabaseUnusableError, NoticeT
 from service.db.json_columns import read_json
+from service.db.pending_changes import Change, Listeners, Settled
 from service.db.sqlite_group import (
     carry_out,
     carry_out_together,

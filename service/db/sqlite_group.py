@@ -9,8 +9,8 @@ from typing import cast
 import structlog
 from sqlalchemy import Connection
 
-from service.db.changes import Change, Settled
 from service.db.engine import DatabaseBusyError, DatabaseFullError, take_notices
+from service.db.pending_changes import Change, Settled
 
 log = structlog.get_logger()
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from service.db.engine import SharedNotice
+from service.notices import SharedNotice
 
 
 class Severity(StrEnum):

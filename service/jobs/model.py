@@ -9,7 +9,7 @@ import msgspec
 
 from contract.checks import CheckType, Lane
 from contract.job import RunSource
-from service.db.engine import SharedNotice
+from service.notices import SharedNotice
 
 LEASE_MS: Final = {Lane.UPTIME: 60_000, Lane.MAIN: 300_000}
 """How long a lease lasts without a renewal."""

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from contract.targets import format_value
-from service.db.engine import SharedNotice
 from service.http.schema import (
     RequestModel,
     ResponseModel,
@@ -18,6 +17,7 @@ from service.http.schema import (
     judged_by,
 )
 from service.http.times import Moment
+from service.notices import SharedNotice
 from service.vault.texts import PROXY_CREDENTIALS
 
 MAX_ACTIVE_KEYS = 2

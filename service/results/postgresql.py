@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from service.db.ids import new_ids
 from service.db.postgresql_faults import driver
 from service.results.model import Record, Recorded, ResultType
-from service.results.rows import (
+from service.results.sqlite import (
     INSERT_RESULT,
     PUT_STATE,
     detail_rows,

@@ -1,22 +1,31 @@
 """The statements that store results, on SQLite, by the driver: they run once per check run."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import Connection
 
+from contract.job import RunSource
 from service.db.ids import new_ids
 from service.db.sqlite_group import driver
-from service.results.model import Record, Recorded, ResultType
-from service.results.rows import (
-    INSERT_RESULT,
-    PUT_STATE,
-    detail_rows,
-    result_row,
-    state_rows,
-)
+from service.results.model import Cause, Record, Recorded, ResultType, RunStatus
 
+# On PostgreSQL as well: `marks` are the parameters, as the engine's driver writes them.
+INSERT_RESULT: Final = """
+INSERT INTO result (check_id, ts, id, run_id, fence, session_id, location, source, result_type,
+  status, cause, attempt, response_time_ms, over_max_response_time, scheduled_ms, stopped_ms,
+  created_ms, due_times)
+VALUES ({marks})
+"""
+PUT_STATE: Final = """
+INSERT INTO check_state (check_id, status, since_ms, result_id, result_ms) VALUES ({marks})
+ON CONFLICT (check_id) DO UPDATE SET
+  since_ms = CASE WHEN check_state.status = excluded.status THEN check_state.since_ms
+    ELSE excluded.since_ms END,
+  status = excluded.status, result_id = excluded.result_id, result_ms = excluded.result_ms
+WHERE (excluded.result_ms, excluded.result_id) > (check_state.result_ms, check_state.result_id)
+"""
 _RESULT: Final = INSERT_RESULT.format(marks=", ".join(["?"] * 18))
 _SLUG: Final = "SELECT slug_name FROM private_location WHERE id = ?"
 _DETAIL: Final = "INSERT INTO result_detail (id, body) VALUES (?, ?)"
@@ -32,6 +41,10 @@ _LATE: Final = """
 INSERT OR IGNORE INTO late_result (run_id, fence, check_id, agent_id, received_ms, body)
 VALUES (?, ?, ?, ?, ?, ?)
 """
+_TEXTS: Final[Mapping[str, str]] = {
+    one: one.value for kind in (RunSource, ResultType, RunStatus, Cause) for one in kind
+}
+"""To ask a member for its value takes 0.2 µs, and there are four in a row."""
 
 
 class SqliteResultStore:
@@ -82,3 +95,45 @@ def _slugs(sqlite: sqlite3.Connection, location_ids: Iterable[str]) -> Mapping[s
     """What locations are called in results; a location that is gone has no name."""
     found = ((one, sqlite.execute(_SLUG, (one,)).fetchone()) for one in location_ids)
     return {one: row[0] if row else "" for one, row in found}
+
+
+def result_row(result_id: str, record: Record, slug: str, now_ms: int) -> tuple[object, ...]:
+    """A row of `result`, as `INSERT_RESULT` has it."""
+    return (
+        record.check_id,
+        record.started_ms,
+        result_id,
+        record.run_id,
+        record.fence,
+        record.session_id,
+        slug,
+        _TEXTS[record.source],
+        _TEXTS[record.result_type],
+        _TEXTS[record.status],
+        _TEXTS[record.cause] if record.cause else None,
+        record.attempt,
+        record.response_time_ms,
+        record.over_max_response_time,
+        record.scheduled_ms,
+        record.stopped_ms,
+        now_ms,
+        record.due_times,
+    )
+
+
+def detail_rows(named: Iterable[tuple[str, Record]]) -> Iterator[tuple[object, ...]]:
+    """Rows of `result_detail`: the bodies of attempts."""
+    return (
+        (one, record.body)
+        for one, record in named
+        if record.body and record.result_type is ResultType.ATTEMPT
+    )
+
+
+def state_rows(finals: Iterable[tuple[str, Record]]) -> Iterator[tuple[object, ...]]:
+    """Rows of `check_state`, one for each result that judges its target."""
+    return (
+        (record.check_id, _TEXTS[record.status], record.started_ms, one, record.started_ms)
+        for one, record in finals
+        if record.status.judges_target
+    )

@@ -27,6 +27,7 @@ from service.jobs import actions as jobs
 from service.jobs.claims import ClaimScope, assign_jobs
 from service.jobs.model import Claimant
 from service.results.ingest import Arrived, Verdict, take_results
+from service.settings import PostgresUrl
 from service.vault.encryption import Vault
 from tests.builders.specs import SCHEDULED_FOR, a_heartbeat_spec, a_url_spec
 from tests.builders.vaults import a_vault
@@ -221,7 +222,9 @@ async def a_world(directory: Path, *, postgresql_url: str | None = None) -> Asyn
 
     `postgresql_url`: one that has the newest schema. None: a SQLite file in the folder.
     """
-    database = open_database(directory / "world.db", postgresql_url)
+    database = open_database(
+        PostgresUrl(postgresql_url) if postgresql_url else directory / "world.db"
+    )
     clock = FakeClock()
     try:
         if postgresql_url is None:

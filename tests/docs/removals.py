@@ -353,7 +353,7 @@ REMOVALS: Final = (
         "::test_our_own_fault_releases_the_job_and_fails_no_check",
     ),
     Removal(
-        "service.results.sqlite._states",
+        "service.results.sqlite.state_rows",
         Replace("record.status.judges_target", "True"),
         "tests/service/results/test_ingest.py::test_a_missed_run_does_not_change_a_checks_state",
     ),

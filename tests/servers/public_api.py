@@ -31,6 +31,7 @@ from service.live.streams import LiveStreams
 from service.locations import actions as locations
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
+from service.settings import PostgresUrl
 from service.traces.trace_links import ViewerAddress
 from tests.builders.vaults import a_vault
 from tests.servers.prompt_server import serve_promptly
@@ -152,7 +153,8 @@ async def serve_public_api(
 
     `postgresql_url`: one that has the newest schema. None: a SQLite file in the folder.
     """
-    database = open_database(directory / "service.db", postgresql_url)
+    where = PostgresUrl(postgresql_url) if postgresql_url else directory / "service.db"
+    database = open_database(where)
     if postgresql_url is None:
         await database.write(metadata.create_all)
     backend = _backend(database, directory, per_minute=per_minute)

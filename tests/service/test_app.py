@@ -78,7 +78,7 @@ async def test_a_triggered_session_is_awaited_to_its_end(service: RunningService
 
 
 async def test_a_first_start_happens_once(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, database_file=tmp_path / "service.db")
+    settings = Settings(data_dir=tmp_path, database=tmp_path / "service.db")
     async with running(settings) as first:
         assert first.first_secrets is not None
     async with running(settings) as second:

@@ -21,14 +21,14 @@ import os, sys
 from pathlib import Path
 from service.data_dir import held_folders
 from service.settings import Settings
-with held_folders(Settings(data_dir=Path(sys.argv[1]), database_file=Path(sys.argv[2]))):
+with held_folders(Settings(data_dir=Path(sys.argv[1]), database=Path(sys.argv[2]))):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
 def settings(folder: Path, file: Path | None = None) -> Settings:
-    return Settings(data_dir=folder, database_file=file or folder / "picket.db")
+    return Settings(data_dir=folder, database=file or folder / "picket.db")
 
 
 def refusal(chosen: Settings) -> str:

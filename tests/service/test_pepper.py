@@ -23,7 +23,7 @@ from tests.servers.service import HELLO
 
 
 def settings(folder: Path, pepper: str | None = None) -> Settings:
-    return Settings(data_dir=folder, database_file=folder / "service.db", key_pepper=pepper)
+    return Settings(data_dir=folder, database=folder / "service.db", key_pepper=pepper)
 
 
 async def start(chosen: Settings) -> None:

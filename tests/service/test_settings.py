@@ -8,7 +8,14 @@ from contract.suggestions import UnknownName
 from service.accounts.model import Role
 from service.errors import SettingsError
 from service.mail.model import Sender
-from service.settings import BadgeAccess, LogFormat, LogLevel, MetricsAccess, read_settings
+from service.settings import (
+    BadgeAccess,
+    LogFormat,
+    LogLevel,
+    MetricsAccess,
+    PostgresUrl,
+    read_settings,
+)
 
 KEY = "cu_" + "k" * 40
 NAMES_OF_BOTH = {"LOG_LEVEL", "LOG_FORMAT"}
@@ -64,7 +71,7 @@ def test_every_setting_is_read() -> None:
     assert (settings.smtp_server.port, settings.smtp_server.password) == (587, "pass@word")
     assert settings.mail_sender == Sender("status@mail.example", "Picket")
     assert (settings.host, settings.port) == ("127.0.0.1", 0)
-    assert settings.database_file == Path("/data/other.db")
+    assert settings.database == settings.database_file == Path("/data/other.db")
     assert settings.public_url == "https://picket.example"
     assert settings.trusted_proxies == ("10.0.0.0/8", "192.0.2.7")
     assert (settings.log_level, settings.log_format) == (LogLevel.DEBUG, LogFormat.CONSOLE)
@@ -81,6 +88,14 @@ def test_every_setting_is_read() -> None:
 
 def test_the_database_lies_in_the_data_directory() -> None:
     assert read_settings({"SERVICE_DATA_DIR": "/data"}).database_file == Path("/data/picket.db")
+
+
+def test_the_address_of_a_postgresql_database_is_kept_and_its_password_never_shown() -> None:
+    address = "postgresql://picket:hunter2@db/picket"
+    settings = read_settings({"SERVICE_DATA_DIR": "/data", "DATABASE_URL": address})
+    assert settings.database == PostgresUrl(address)
+    assert settings.database_file.parent == Path("/data")
+    assert "hunter2" not in repr(settings)
 
 
 def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
@@ -111,7 +126,7 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
         (
             "DATABASE_URL",
             "mysql://root:hunter2@db/x",
-            "DATABASE_URL begins with mysql; use sqlite:/// and the path of a file",
+            "DATABASE_URL begins with mysql; use sqlite:/// and the path of a file, or postgresql://",
         ),
         (
             "SERVICE_PUBLIC_URL",

@@ -17,12 +17,12 @@ from service.db.engine import (
     DatabaseFullError,
     DatabaseUnsureError,
     DatabaseUnusableError,
-    SharedNotice,
     announce,
     need_alone,
 )
 from service.db.postgresql import PostgresDatabase, open_postgresql
 from service.db.savepoints import attempt
+from service.notices import SharedNotice
 from tests.builders.patience import LONG_S
 from tests.servers.postgresql import LocalPostgres, PostgresServer, require_programs
 

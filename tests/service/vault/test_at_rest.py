@@ -59,7 +59,7 @@ def proxy(mark: str) -> str:
 
 
 def settings(folder: Path) -> Settings:
-    return Settings(data_dir=folder, database_file=folder / "service.db", master_keys=(MASTER_KEY,))
+    return Settings(data_dir=folder, database=folder / "service.db", master_keys=(MASTER_KEY,))
 
 
 def telling(folder: Path) -> list[str]:

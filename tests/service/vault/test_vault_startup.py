@@ -53,7 +53,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 def settings(folder: Path, *keys: bytes) -> Settings:
-    return Settings(data_dir=folder, database_file=folder / "service.db", master_keys=keys)
+    return Settings(data_dir=folder, database=folder / "service.db", master_keys=keys)
 
 
 def files(folder: Path) -> set[str]:
