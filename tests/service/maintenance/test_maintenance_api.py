@@ -5,6 +5,7 @@ from sqlalchemy import Connection
 
 from service.maintenance import api as maintenance_api
 from service.maintenance.actions import is_in_maintenance, windows_between
+from tests.builders.engines import ON_SQLITE
 from tests.servers.public_api import ApiUser, PublicApi
 
 PATH = "/v1/maintenance-windows"
@@ -200,6 +201,7 @@ async def test_between_two_times_all_that_apply_are_told_by_their_beginning(
     ]
 
 
+@ON_SQLITE
 async def test_the_hot_query_uses_the_index(api: PublicApi, alice: ApiUser) -> None:
     def plan_of(connection: Connection) -> str:
         rows = connection.exec_driver_sql(

@@ -7,8 +7,8 @@ from sqlalchemy import event, text
 from service.results import store
 from service.results.model import ResultFilter
 from tests.builders.check_bodies import check_body
-from tests.builders.stored_results import START_MS, a_record, failed, passed, store_all
 from tests.builders.engines import ON_SQLITE
+from tests.builders.stored_results import START_MS, a_record, failed, passed, store_all
 from tests.builders.world import World, a_result
 from tests.servers.public_api import PublicApi
 
@@ -72,6 +72,7 @@ async def test_failures_come_first_on_whatever_page_they_end(api: PublicApi) -> 
     assert await api.database.read(pages) == in_order
 
 
+@ON_SQLITE
 async def test_no_run_is_sorted_where_failures_come_first(api: PublicApi) -> None:
     wanted = ResultFilter(failures_first=True, from_ms=0, to_ms=9)
     asked: list[Any] = []

@@ -20,6 +20,7 @@ from service.retention.retention import GROUP, Retention, _remove_results
 from service.sessions import actions as sessions
 from service.sessions.model import Session, SessionStatus
 from service.sessions.store import _OLD, insert_sessions
+from tests.builders.engines import ON_SQLITE
 from tests.builders.made_checks import made
 from tests.builders.runs import BEGIN_MS, FAILED_FAST, query, roll_up_all, run_each_minute
 from tests.builders.stored_results import passed, store
@@ -190,6 +191,7 @@ async def test_where_no_late_result_is_old_nothing_is_written(
     assert await sweep(api, BEGIN_MS, results=0, rollups=0, alerts=0) == 0
 
 
+@ON_SQLITE
 async def test_old_late_results_are_found_by_an_index(api: PublicApi) -> None:
     query = "EXPLAIN QUERY PLAN SELECT 1 FROM late_result WHERE received_ms < 5 LIMIT 1"
     plan = await api.database.read(lambda c: str(c.execute(text(query)).all()))
@@ -264,6 +266,7 @@ async def test_a_session_that_holds_up_others_ends_before_it_goes(api: PublicApi
     assert await sweep(api, end_ms + 30 * DAY_MS + 1) == 2
 
 
+@ON_SQLITE
 async def test_old_sessions_are_found_by_their_ids(api: PublicApi) -> None:
     def explain(connection: Connection) -> str:
         query = _OLD.limit(1).params(least_id="a", before_ms=5)
