@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Integer,
@@ -51,7 +52,7 @@ _PATIENCE_MS: Final = 120_000
 """A check is missed when nobody has looked for so many periods, and so long besides."""
 _STATES: Final = tuple(CheckState)
 _TROUBLES: Final = 3
-_NOW: Final = bindparam("now_ms", type_=Integer)
+_NOW: Final = bindparam("now_ms", type_=BigInteger)
 _LOOKED_MS: Final = func.coalesce(check_state.c.result_ms, 0)
 _CHANGED_MS: Final = func.coalesce(check_.c.updated_ms, check_.c.created_ms)
 _TOUCHED_MS: Final = case((_LOOKED_MS > _CHANGED_MS, _LOOKED_MS), else_=_CHANGED_MS)
