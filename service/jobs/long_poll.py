@@ -14,7 +14,13 @@ from contract.checks import CheckType, Lane
 from contract.job import JobHead
 from contract.wire import decode
 from service.clock import Clock, GapWatch
-from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
+from service.db.engine import (
+    Database,
+    DatabaseBusyError,
+    DatabaseFullError,
+    DatabaseUnsureError,
+    NoticesLost,
+)
 from service.jobs import store
 from service.jobs.claims import AssignedJobs, ClaimScope, assign_jobs
 from service.jobs.model import LEASE_MS, Claimant, JobsDue, job_number
@@ -163,10 +169,13 @@ class LocationWaiters:
             self.empty_for -= starved
             self.empty_for |= starved_agents
 
-    def postpone(self, waiters: Iterable[PendingClaim]) -> None:
-        """End a round that the busy database prevented; the next one looks again."""
+    def postpone(self, waiters: Iterable[PendingClaim], *, may_have_jobs: bool) -> None:
+        """End a round that the busy database prevented; the next one looks again.
+
+        `may_have_jobs`: nobody knows whether the round was stored, so the next one finds out.
+        """
         for waiter in waiters:
-            repeated = waiter.repeated
+            repeated = waiter.repeated or may_have_jobs
             waiter.end_round(())
             waiter.repeated = repeated
             self.empty_for.discard(waiter.job_filter)
@@ -272,6 +281,7 @@ class ClaimQueue:
         self._closed = False
         database.listen(JobsDue, self._on_jobs_due)
         database.listen(LocationKeyEnded, self._on_key_ended)
+        database.listen(NoticesLost, self._on_notices_lost)
 
     @property
     def is_closed(self) -> bool:
@@ -377,6 +387,12 @@ class ClaimQueue:
             location.empty_for.clear()
             self._start_rounds(notice.location_id, location)
 
+    def _on_notices_lost(self, _: NoticesLost) -> None:
+        for location_id, location in self._locations.items():
+            if location.waiters:
+                location.empty_for.clear()
+                self._start_rounds(location_id, location)
+
     def _on_key_ended(self, notice: LocationKeyEnded) -> None:
         if location := self._locations.get(notice.location_id):
             location.refuse_all()
@@ -422,7 +438,8 @@ class ClaimQueue:
             if not isinstance(problem, DatabaseFullError):
                 log.warning("claims.postponed", claims=len(waiters), reason=str(problem))
             await asyncio.sleep(_BUSY_PAUSE_S)
-            location.postpone(waiters)
+            is_unsure = isinstance(problem, DatabaseUnsureError)
+            location.postpone(waiters, may_have_jobs=is_unsure)
             return
         for waiter, jobs in zip(waiters, result.jobs, strict=True):
             if not jobs:

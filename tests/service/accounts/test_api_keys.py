@@ -7,6 +7,7 @@ from service.accounts.actions import KeyRequest
 from service.accounts.authentication import REMEMBER_S, ApiKeys
 from service.accounts.keys import Pepper, digest_key
 from service.db.sqlite import open_sqlite
+from tests.builders.engines import ON_SQLITE
 from tests.servers.public_api import PEPPER, ApiUser, PublicApi
 
 
@@ -31,6 +32,7 @@ async def test_a_first_start_happens_once_and_its_secrets_stay_hidden(api: Publi
     assert (await api.alice.get("/v1/private-locations")).body[0]["slugName"] == "default"
 
 
+@ON_SQLITE
 async def test_no_secret_is_stored(api: PublicApi) -> None:
     raw = await api.database.read(lambda c: "\n".join(c.connection.driver_connection.iterdump()))
     assert api.alice.secrets.account_id in raw
@@ -63,6 +65,7 @@ async def test_nobody_ends_anothers_key(api: PublicApi, alice: ApiUser, charlie:
     assert (await alice.get("/v1/checks")).status == 200
 
 
+@ON_SQLITE
 async def test_a_key_that_another_process_ended_is_refused_after_a_while(
     api: PublicApi, tmp_path: Path
 ) -> None:

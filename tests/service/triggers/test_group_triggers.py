@@ -36,7 +36,8 @@ async def called(api: PublicApi, link: str, *outcomes: Outcome) -> Answer:
     """Call the link without a key; agents bring these outcomes, in the order of the checks."""
     nobody = ApiUser(api.url, api.http, api.alice.secrets, {"authorization": "Bearer nothing"})
     answer = asyncio.create_task(nobody.get(link))
-    query = select(session).where(session.c.stopped_ms.is_(None)).order_by(session.c.turn)
+    query = select(session).where(session.c.stopped_ms.is_(None))
+    query = query.order_by(session.c.turn.nulls_first())
     for outcome in outcomes:
         rows: Any = ()
         while not rows and not answer.done():
