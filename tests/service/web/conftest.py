@@ -106,3 +106,8 @@ async def page(browser: Browser, web: WebUser) -> AsyncIterator[Page]:
     await context.add_cookies([{"name": SESSION_COOKIE, "value": web.session, "url": web.url}])
     yield await context.new_page()
     await context.close()
+
+
+@pytest.fixture
+def postgresql_url() -> None:
+    """These tests are of what lies above the database: SQLite is enough for them."""
