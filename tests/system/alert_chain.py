@@ -32,7 +32,9 @@ EVERY_S: Final = 10
 _NEWEST_S: Final = 300
 """How old a signed request may be."""
 _LIMIT_S: Final = 120.0
-_STOP_S: Final = 30.0
+_START_S: Final = 200.0
+"""`picket up` gives up by itself before."""
+_STOP_S: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -99,10 +101,15 @@ async def picket_up(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[s
             found = re.search(r"^API +(http://\S+)/v1", told, re.MULTILINE)
             return found[1] if found else None
 
-        yield await until(address, limit_s=_LIMIT_S) or ""
+        yield await until(address, limit_s=_START_S) or ""
     finally:
         process.send_signal(signal.SIGINT)
-        await asyncio.wait_for(process.wait(), _STOP_S)
+        try:
+            await asyncio.wait_for(process.wait(), _STOP_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,14 +173,14 @@ def _links(alert: Alert, base_url: str) -> Iterator[tuple[str, str]]:
     for name, part in _SHOWN_FILES:
         found = next((file for file in alert.artifacts if part in file.lower()), None)
         if found is not None:
-            yield f"{name} ({found})", f"{result_link(alert, base_url)}/assets"
+            yield f"{name} ({found})", f"{result_link(alert, base_url)}#{part}s"
 
 
 def result_link(alert: Alert, base_url: str) -> str:
-    """Where the result is, or the check if there is none."""
+    """The page of the result, or of the check if there is none."""
     if alert.result_id is None:
-        return f"{base_url}/v1/checks/{alert.check_id}"
-    return f"{base_url}/v1/check-results/{alert.check_id}/{alert.result_id}"
+        return f"{base_url}/checks/{alert.check_id}"
+    return f"{base_url}/checks/{alert.check_id}/results/{alert.result_id}"
 
 
 def _about_location(alert: LocationAlert, base_url: str | None) -> Message:
@@ -202,7 +202,7 @@ def _about_location(alert: LocationAlert, base_url: str | None) -> Message:
             ("Since", _spell(alert.since_ms) + until),
             ("Checks", clip(f"{alert.check_count}{names}")),
         ),
-        links=(("Location", f"{base_url}/v1/private-locations"),) if base_url else (),
+        links=(("Location", f"{base_url}/locations"),) if base_url else (),
         summary=summary,
     )
 

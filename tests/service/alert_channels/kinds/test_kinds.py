@@ -44,7 +44,7 @@ async def test_a_mail_says_what_a_person_needs_at_night() -> None:
         "Last good run: 2026-11-21 09:59:00 UTC",
         "Not well at: cellar",
         "Well at: attic",
-        f"Result: {BASE_URL}/v1/check-results/check-1/result-1",
+        f"Result: {BASE_URL}/checks/check-1/results/result-1",
     ):
         assert line in lines
     assert "<td" in html.get_content()
@@ -95,7 +95,7 @@ async def test_slack_gets_blocks_in_which_nothing_is_a_command() -> None:
     (attachment,) = got.json["attachments"]
     kinds = [block["type"] for block in attachment["blocks"]]
     assert kinds == ["header", "section", "section"]
-    assert f"<{BASE_URL}/v1/check-results/check-1/result-1|Result>" in str(attachment)
+    assert f"<{BASE_URL}/checks/check-1/results/result-1|Result>" in str(attachment)
 
 
 async def test_pagerduty_opens_and_resolves_one_incident() -> None:

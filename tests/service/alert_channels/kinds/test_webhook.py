@@ -58,7 +58,7 @@ async def test_without_a_template_the_body_has_every_variable() -> None:
         False,
         123,
     )
-    assert body["resultLink"] == f"{BASE_URL}/v1/check-results/check-1/result-1"
+    assert body["resultLink"] == f"{BASE_URL}/checks/check-1/results/result-1"
     assert (body["startedAt"], body["tags"]) == ("2026-11-21T10:00:00.000Z", ["team:shop", "eu"])
     assert (body["isRecovery"], body["incidentKey"]) == (False, "picket-check-check-1")
 
