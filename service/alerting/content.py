@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from contract.evidence import HttpEvidence, SeenResponse
-from contract.result import Outcome
+from contract.result import FailureKind, Outcome
 from service.alerting.model import Alert, AlertType, Certificate, Level, Mismatch, Places, Round
 from service.alerting.rules import judge_round
 from service.checks.model import CheckTerms
@@ -117,7 +117,10 @@ def _find_error(outcome: Outcome | None) -> str | None:
 
 
 def _find_mismatch(outcome: Outcome | None) -> Mismatch | None:
-    for one in outcome.assertions if outcome else ():
+    """The first assertion that failed, unless the check failed for something else."""
+    if outcome is None or (outcome.failure and outcome.failure.kind is not FailureKind.ASSERTION):
+        return None
+    for one in outcome.assertions:
         if one.error is not None:
             return Mismatch(
                 source=one.source.value,

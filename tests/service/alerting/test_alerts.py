@@ -341,6 +341,24 @@ async def test_an_alert_says_what_a_person_needs_at_night(world: World) -> None:
     assert alert.response_time_ms == 12.5
 
 
+async def test_an_assertion_is_told_only_where_it_is_why_the_check_failed(world: World) -> None:
+    check = await a_check(world)
+    body = AssertionResult(
+        source=Source.JSON_BODY,
+        property="$.status",
+        comparison=Comparison.EQUALS,
+        target="up",
+        order=0,
+        actual="down",
+        error="is down",
+    )
+    status = Failure(kind=FailureKind.TIMEOUT, message="The response took too long.")
+    await check.run("F", outcome=an_outcome_of("F", failure=status, assertions=(body,)))
+    [stored] = await check.alerts()
+    assert stored.alert.error == "The response took too long."
+    assert stored.alert.mismatch is None
+
+
 async def test_a_degraded_run_says_why_and_a_recovery_what_was(world: World) -> None:
     check = await a_check(world)
     await check.run("D", outcome=an_outcome_of("D", degraded_because="It took 6 s."))
