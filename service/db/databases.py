@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from service.db.engine import Database, DatabaseUnusableError
+from service.db.engine import Database
 from service.db.sqlite import open_sqlite
 from service.settings import PostgresUrl
 
@@ -15,9 +15,6 @@ def open_database(where: Path | PostgresUrl) -> Database:
     """
     if isinstance(where, Path):
         return open_sqlite(where)
-    try:
-        from service.db.postgresql import open_postgresql  # noqa: PLC0415 - an extra has its driver
-    except ImportError as problem:
-        mend = "install picket-monitoring[postgresql]"
-        raise DatabaseUnusableError(f"there is no driver for PostgreSQL; {mend}") from problem
+    from service.db.postgresql import open_postgresql  # noqa: PLC0415 - SQLite starts without it
+
     return open_postgresql(where.value)
