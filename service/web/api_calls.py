@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message
 
 from service.http.auth import KNOWN_CALLER
+from service.http.errors import ApiError
 from service.sign_in.model import Visitor
 
 _FIRST_ERROR: Final = 400
@@ -40,6 +41,13 @@ class ApiAnswer:
     def wrong_fields(self) -> tuple[str, ...]:
         """The paths of the fields that are wrong, as in `request.headers[0].key`."""
         return tuple(self.body.get("validation", {}).get("keys", ())) if self.is_error else ()
+
+    @property
+    def refusal(self) -> ApiError:
+        """The error, for a page that shows nothing else."""
+        refusal = ApiError(self.message)
+        refusal.status = self.status
+        return refusal
 
 
 async def call_api(

@@ -11,6 +11,8 @@ from service.web.resources import (
     channel_pages,
     check_forms,
     group_pages,
+    incident_pages,
+    snippet_pages,
     status_page_forms,
     variable_pages,
     window_pages,
@@ -38,10 +40,12 @@ _PARTS = (
     result_page.routes,
     group_pages.routes,
     variable_pages.routes,
+    snippet_pages.routes,
     channel_pages.routes,
     window_pages.routes,
     gallery.routes,
     status_page_forms.routes,
+    incident_pages.routes,
     visitor_pages.routes,
 )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 from starlette.requests import Request
@@ -70,6 +70,17 @@ class Visit:
         caller = replace(self.visitor.caller, role=Role.READ_ONLY)
         return await call_api(self.request, replace(self.visitor, caller=caller), operation)
 
+    async def find(self, path: str) -> Any:
+        """What a path of the API shows to a key that only reads.
+
+        Raises:
+            ApiError: there is no such thing.
+        """
+        answer = await self.look(f"GET {path}")
+        if answer.is_error:
+            raise answer.refusal
+        return answer.body
+
     def page(self, template: str, *, status: int = 200, **values: object) -> Response:
         """A page."""
         shared = {
@@ -96,11 +107,13 @@ class Visit:
         self.cookies.set(self.request, answer, NEW_KEY_COOKIE, value, max_age_s=_NEW_KEY_S)
         return answer
 
-    def page_with_key(self, template: str, *, of: str, **values: object) -> Response:
+    def page_with_key(
+        self, template: str, *, of: str, status: int = 200, **values: object
+    ) -> Response:
         """A page that shows the key that was made right before as `new_key`; empty: none was."""
         found, _, key = self.cookies.read(self.request, NEW_KEY_COOKIE).rpartition(":")
         is_new = found == of
-        answer = self.page(template, status=200, new_key=key if is_new else "", **values)
+        answer = self.page(template, status=status, new_key=key if is_new else "", **values)
         if is_new:
             self.cookies.delete(self.request, answer, NEW_KEY_COOKIE)
         return answer

@@ -16,6 +16,7 @@ from service.web.api_calls import ApiAnswer
 from service.web.form_data import read_form
 from service.web.forms.api_problems import divide, summarize
 from service.web.forms.controls import build, place_problems
+from service.web.forms.deletion import Deletion, ask_to_delete
 from service.web.forms.field_schema import ABSENT, Field, offer
 from service.web.forms.form_state import Parser, Sent, State, collect, express
 from service.web.forms.resource_form import Document, Form, Resource, arrange
@@ -204,14 +205,17 @@ class _ResourcePages:
         )
 
     def _delete_page(self, visit: Visit, stored: Document, *, problem: str = "") -> Response:
-        return visit.page(
-            "form_delete.html",
-            status=_UNPROCESSABLE if problem else 200,
-            resource=self._resource,
-            name=self._resource.title_of(stored),
+        resource = self._resource
+        deletion = Deletion(
+            noun=resource.noun,
+            name=resource.title_of(stored),
+            loss=resource.loss,
+            place=resource.place,
+            list_path=resource.list_path,
             back=self._after(stored),
-            problem=problem,
+            is_named=resource.is_named_to_delete,
         )
+        return ask_to_delete(visit, deletion, problem=problem)
 
 
 def _refused(answer: ApiAnswer) -> _Refusal:

@@ -1,16 +1,18 @@
-"""`/status-pages`, `/services`, `/incidents`: what visitors are shown, and what is said to them."""
+"""`/status-pages`, `/services`: what visitors are shown, and who is told by mail."""
 
-from typing import Any, Final
+import re
+from collections.abc import Sequence
+from secrets import token_hex
+from typing import Final
 from urllib.parse import quote
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from service.http.errors import ApiError
 from service.incidents.model import IncidentStatus
-from service.incidents.schemas import IncidentChange, IncidentWrite
 from service.status_pages.model import ServiceWrite
 from service.status_pages.schemas import StatusPageWrite
+from service.subscriptions.model import MOST_AT_ONCE
 from service.web.api_calls import ApiAnswer
 from service.web.form_data import read_form
 from service.web.forms import choices
@@ -18,20 +20,16 @@ from service.web.forms.field_schema import Options
 from service.web.forms.resource_form import Document, Form, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
-from service.web.states import State
+from service.web.resources.incident_pages import STATES_OF_SEVERITIES
 from service.web.status_page.custom_domains import PREFIX
 from service.web.visit import Visit
 
 _API: Final = "/v1/status-pages"
+_NOT_FOUND: Final = 404
 _UNPROCESSABLE: Final = 422
 _FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
-_STATES: Final = {
-    "CRITICAL": State.FAILING,
-    "MAJOR": State.FAILING,
-    "MEDIUM": State.DEGRADED,
-    "MINOR": State.DEGRADED,
-}
+_BETWEEN_ADDRESSES: Final = re.compile(r"[\s,;]+")
+_NUMBERED: Final = re.compile(r'"subscriptions\[(\d+)\]\.config"')
 _RESOLVED: Final = IncidentStatus.RESOLVED.value
 
 
@@ -42,13 +40,9 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         *resource_routes(pages, PAGES),
         pages.show("/status-pages/{id}", _show_page),
         pages.change("/status-pages/{id}/keys", _make_key),
+        pages.change("/status-pages/{id}/subscribers", _subscribe),
         pages.change("/status-pages/{id}/subscriptions/{subscription}", _end_subscription),
         *resource_routes(pages, SERVICES),
-        *resource_routes(pages, INCIDENTS),
-        pages.show("/incidents/{id}", _show_incident),
-        pages.change("/incidents/{id}", _add_update),
-        pages.show("/incidents/{id}/updates/{update}", _show_update),
-        pages.change("/incidents/{id}/updates/{update}", _change_update),
     )
 
 
@@ -63,22 +57,76 @@ async def _show_all(visit: Visit) -> Response:
         services=services.body["entries"],
         going_on=[one for one in shown if one["lastUpdateStatus"] != _RESOLVED],
         over=[one for one in shown if one["lastUpdateStatus"] == _RESOLVED],
-        states=_STATES,
+        states=STATES_OF_SEVERITIES,
         public=PREFIX,
     )
 
 
 async def _show_page(visit: Visit) -> Response:
+    return await _page(visit)
+
+
+async def _page(visit: Visit, *, addresses: str = "", problem: str = "") -> Response:
     page_id = _id_of(visit)
-    page = await _find(visit, f"{_API}/{page_id}")
-    subscribers = await _find(visit, f"{_API}/{page_id}/subscriptions")
+    page = await visit.find(f"{_API}/{page_id}")
+    subscribers = await visit.find(f"{_API}/{page_id}/subscriptions")
+    query = visit.request.query_params
     return visit.page_with_key(
         "status_page_settings.html",
+        status=_UNPROCESSABLE if problem else 200,
         of=page["id"],
         page=page,
         subscribers=subscribers,
         public=PREFIX,
         sends_mails=visit.backend.sends_status_mails,
+        most=MOST_AT_ONCE,
+        outcome=_describe_outcome(query.get("added", ""), query.get("skipped", "")),
+        addresses=addresses,
+        problem=problem,
+        once=token_hex(16),
+    )
+
+
+def _describe_outcome(added: str, skipped: str) -> str:
+    """What came of new subscriptions. Empty: none were made right before."""
+    if not (added.isdecimal() and skipped.isdecimal()):
+        return ""
+    mails = {"0": "No address was added.", "1": "One address was added; it gets a mail."}
+    known = {"0": "", "1": " One was there before."}
+    return mails.get(added, f"{added[:3]} addresses were added; each gets a mail.") + known.get(
+        skipped, f" {skipped[:3]} were there before."
+    )
+
+
+async def _subscribe(visit: Visit) -> Response:
+    """Addresses in lines, or as mail programs copy them: with commas or semicolons between."""
+    form = await read_form(visit.request)
+    addresses = [one for one in _BETWEEN_ADDRESSES.split(form.text("addresses")) if one]
+    if not addresses:
+        return await _page(visit, problem="Write at least one mail address.")
+    wanted = [{"type": "EMAIL", "config": one} for one in addresses]
+    answer = await visit.call(
+        f"POST {_API}/{_id_of(visit)}/subscriptions/bulk",
+        {"subscriptions": wanted},
+        once=form.text("once"),
+    )
+    if answer.status in {_FORBIDDEN, _NOT_FOUND}:
+        raise answer.refusal
+    if answer.is_error:
+        problem = _name_addresses(answer, addresses)
+        return await _page(visit, addresses=form.text("addresses"), problem=problem)
+    outcome = f"added={answer.body['created']}&skipped={answer.body['skipped']}"
+    return visit.go(f"/status-pages/{_id_of(visit)}?{outcome}#subscribers")
+
+
+def _name_addresses(answer: ApiAnswer, addresses: Sequence[str]) -> str:
+    """The API's sentences, with each address where it says its number."""
+    return _NUMBERED.sub(
+        lambda found: (
+            f"\N{LEFT DOUBLE QUOTATION MARK}{addresses[int(found[1])]}"
+            "\N{RIGHT DOUBLE QUOTATION MARK}"
+        ),
+        answer.message,
     )
 
 
@@ -86,7 +134,7 @@ async def _make_key(visit: Visit) -> Response:
     """The new key is shown once; the former one opens nothing any more."""
     answer = await visit.call(f"POST {_API}/{_id_of(visit)}/keys")
     if answer.is_error:
-        raise _refusal(answer)
+        raise answer.refusal
     path = f"/status-pages/{_id_of(visit)}"
     return visit.go_with_key(path, _new_key_of(answer.body), of=answer.body["id"])
 
@@ -100,119 +148,16 @@ async def _end_subscription(visit: Visit) -> Response:
     subscription = quote(visit.request.path_params["subscription"], safe="")
     answer = await visit.call(f"DELETE {_API}/{_id_of(visit)}/subscriptions/{subscription}")
     if answer.is_error and answer.status != _NOT_FOUND:
-        raise _refusal(answer)
+        raise answer.refusal
     return visit.go(f"/status-pages/{_id_of(visit)}#subscribers")
-
-
-async def _show_incident(visit: Visit) -> Response:
-    return await _incident(visit, sent={}, problem="")
-
-
-async def _add_update(visit: Visit) -> Response:
-    form = await read_form(visit.request)
-    body = {
-        "description": form.text("description"),
-        "status": form.text("status"),
-        "notifySubscribers": "notify" in form,
-    }
-    operation = f"POST {_API}/incidents/{_id_of(visit)}/incident-updates"
-    answer = await visit.call(operation, body, once=form.text("once"))
-    if answer.status in {_FORBIDDEN, _NOT_FOUND}:
-        raise _refusal(answer)
-    if answer.is_error:
-        return await _incident(visit, sent=body, problem=answer.message)
-    return visit.go(f"/incidents/{_id_of(visit)}")
-
-
-async def _show_update(visit: Visit) -> Response:
-    return await _update(visit, sent={}, problem="")
-
-
-async def _change_update(visit: Visit) -> Response:
-    form = await read_form(visit.request)
-    body = {
-        "description": form.text("description"),
-        "status": form.text("status"),
-        "publicIncidentUpdateDate": _read_utc(form.text("at")),
-        "notifySubscribers": "notify" in form,
-    }
-    answer = await visit.call(f"PUT {_update_path(visit)}", body)
-    if answer.status in {_FORBIDDEN, _NOT_FOUND}:
-        raise _refusal(answer)
-    if answer.is_error:
-        return await _update(visit, sent=body, problem=answer.message)
-    return visit.go(f"/incidents/{_id_of(visit)}")
-
-
-async def _update(visit: Visit, *, sent: dict[str, Any], problem: str) -> Response:
-    incident = await _find(visit, f"{_API}/incidents/{_id_of(visit)}")
-    stored = await _find(visit, _update_path(visit))
-    return visit.page(
-        "incident_update.html",
-        status=_UNPROCESSABLE if problem else 200,
-        incident=incident,
-        statuses=[one.value for one in IncidentStatus],
-        update={**stored, **sent},
-        problem=problem,
-        sends_mails=visit.backend.sends_status_mails,
-    )
-
-
-def _update_path(visit: Visit) -> str:
-    update = quote(visit.request.path_params["update"], safe="")
-    return f"{_API}/incidents/{_id_of(visit)}/incident-updates/{update}"
-
-
-def _read_utc(text: str) -> str | None:
-    """A time as a browser sends it. None: the field was emptied, and the time stays."""
-    if not text:
-        return None
-    return text if text.endswith("Z") else f"{text}Z"
-
-
-async def _incident(visit: Visit, *, sent: dict[str, Any], problem: str) -> Response:
-    incident = await _find(visit, f"{_API}/incidents/{_id_of(visit)}")
-    return visit.page(
-        "incident.html",
-        status=_UNPROCESSABLE if problem else 200,
-        incident=incident,
-        state=_STATES[incident["severity"]],
-        statuses=[one.value for one in IncidentStatus],
-        chosen=sent.get("status") or incident["lastUpdateStatus"],
-        description=sent.get("description", ""),
-        problem=problem,
-        sends_mails=visit.backend.sends_status_mails,
-    )
 
 
 def _id_of(visit: Visit) -> str:
     return quote(visit.request.path_params["id"], safe="")
 
 
-async def _find(visit: Visit, path: str) -> Any:
-    answer = await visit.look(f"GET {path}")
-    if answer.is_error:
-        raise _refusal(answer)
-    return answer.body
-
-
-def _refusal(answer: ApiAnswer) -> ApiError:
-    refusal = ApiError(answer.message)
-    refusal.status = answer.status
-    return refusal
-
-
 async def _services_of_cards(visit: Visit, _form: Form) -> Options:
     return {"cards[].services[].id": await choices.list_services(visit)}
-
-
-async def _services(visit: Visit, _form: Form) -> Options:
-    return {"services[].id": await choices.list_services(visit)}
-
-
-async def _kind_of_incident(_visit: Visit, _stored: Document) -> str:
-    """A stored one: its updates are changed one by one."""
-    return "stored"
 
 
 PAGES: Final = Resource(
@@ -266,36 +211,4 @@ SERVICES: Final = Resource(
     ),
     loss="Cards and past incidents lose it.",
     placeholders={"name": "Checkout"},
-)
-_INCIDENT: Final = Section(title="Incident", fields=("name", "severity", "services"))
-INCIDENTS: Final = Resource(
-    path="/incidents",
-    home="/status-pages",
-    noun="incident",
-    place="Status pages",
-    read=f"GET {_API}/incidents/{{id}}",
-    delete=f"DELETE {_API}/incidents/{{id}}",
-    forms=(
-        Form(
-            title="incident",
-            sentence="What happens to services, and the first thing that visitors are told.",
-            model=IncidentWrite,
-            create=f"POST {_API}/incidents",
-            replace=f"PUT {_API}/incidents/{{id}}",
-            sections=(_INCIDENT, Section(title="Updates", fields=("incidentUpdates",))),
-        ),
-        Form(
-            kind="stored",
-            title="incident",
-            model=IncidentChange,
-            create=f"POST {_API}/incidents",
-            replace=f"PUT {_API}/incidents/{{id}}",
-            sections=(_INCIDENT,),
-        ),
-    ),
-    kind_of=_kind_of_incident,
-    options=_services,
-    after="/incidents/{id}",
-    loss="All that was said of it is deleted with it.",
-    placeholders={"name": "Orders fail"},
 )

@@ -1,4 +1,4 @@
-"""Lists of groups, variables, channels and maintenance windows."""
+"""Lists of groups, variables, snippets, channels and maintenance windows."""
 
 import re
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tests.servers.receiver import serve_receiver
 from tests.servers.web_browser import collect_complaints, find_violations
 from tests.service.web.conftest import WebUser
 
-_LISTS = ("/groups", "/settings/variables", "/channels", "/maintenance")
+_LISTS = ("/groups", "/settings/variables", "/settings/snippets", "/channels", "/maintenance")
 _HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>\N{RIGHT-TO-LEFT OVERRIDE}'
 
 
@@ -21,6 +21,7 @@ async def fill(api: PublicApi, name: str) -> None:
     bodies = {
         "/v2/check-groups": {"name": name, "tags": [name]},
         "/v1/variables": {"key": "API_URL", "value": name},
+        "/v1/snippets": {"name": "sign-in", "script": f"// {name}"},
         "/v1/alert-channels": {
             "type": "WEBHOOK",
             "config": {"name": name, "url": "https://hooks.example/very-secret"},
@@ -54,6 +55,28 @@ async def test_lists_show_what_is_there_and_no_secret(api: PublicApi, web: WebUs
         shown = await web.get(path)
         assert "Checkout" in shown.text
         assert "very-secret" not in shown.text
+
+
+async def test_a_snippet_is_made_changed_and_deleted_by_its_forms(
+    api: PublicApi, page: Page
+) -> None:
+    await page.goto("/settings/snippets")
+    await page.get_by_role("link", name="New snippet").click()
+    await page.get_by_label("Name").fill("sign-in")
+    await page.get_by_label("Script").fill("module.exports = 1\nmore = 2")
+    await page.get_by_role("button", name="Create").click()
+    await page.get_by_role("link", name="sign-in").click()
+    await page.get_by_label("Script").fill("module.exports = 3")
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url("**/settings/snippets")
+    (stored,) = (await api.alice.get("/v1/snippets")).body
+    assert (stored["name"], stored["script"]) == ("sign-in", "module.exports = 3")
+
+    await page.get_by_role("link", name="sign-in").click()
+    await page.get_by_role("link", name="Delete").click()
+    await page.get_by_role("button", name="Delete snippet").click()
+    await page.wait_for_url("**/settings/snippets")
+    assert (await api.alice.get("/v1/snippets")).body == []
 
 
 async def test_a_window_tells_when_it_opens_the_next_times(api: PublicApi, web: WebUser) -> None:

@@ -145,6 +145,74 @@ async def test_what_was_said_is_corrected_by_a_form(alice: ApiUser, web: WebUser
     assert after == {**said, "status": "MONITORING", "description": "Corrected."}
 
 
+async def test_an_update_is_deleted_once_whoever_asked_for_it_has_confirmed(
+    alice: ApiUser, page: Page
+) -> None:
+    incident = await an_incident(alice, await a_service(alice))
+    (first,) = incident["incidentUpdates"]
+    second = await say(alice, incident, "RESOLVED", description="Said by mistake.")
+    await page.goto(f"/incidents/{incident['id']}/updates/{second['id']}")
+    await page.get_by_role("link", name="Delete").click()
+    assert "Said by mistake." in await page.locator("main").inner_text()
+    kept = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body["incidentUpdates"]
+    assert {one["id"] for one in kept} == {first["id"], second["id"]}
+    await page.get_by_role("button", name="Delete update").click()
+    await page.wait_for_url(f"**/incidents/{incident['id']}")
+
+    found = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body
+    assert [one["id"] for one in found["incidentUpdates"]] == [first["id"]]
+    assert found["lastUpdateStatus"] == "INVESTIGATING"
+
+
+async def test_an_incident_is_shown_after_its_only_update_was_asked_to_go(
+    alice: ApiUser, web: WebUser
+) -> None:
+    incident = await an_incident(alice, await a_service(alice))
+    (only,) = incident["incidentUpdates"]
+    path = f"/incidents/{incident['id']}"
+
+    answer = await web.post(f"{path}/updates/{only['id']}/delete", {})
+
+    assert answer.status in {303, 422}
+    assert (await web.get(path)).status == 200
+
+
+async def test_addresses_are_subscribed_together_however_they_are_divided(
+    alice: ApiUser, web: WebUser
+) -> None:
+    made = await a_page(alice)
+    path = f"/status-pages/{made['id']}/subscribers"
+    typed = "ann@example.com, ben@example.com\r\ncleo@example.com;ann@example.com\r\n"
+
+    done = await web.post(path, {"addresses": typed})
+
+    found = (await alice.get(f"{PAGES}/{made['id']}/subscriptions")).body
+    assert sorted(one["address"] for one in found) == [
+        "ann@example.com",
+        "ben@example.com",
+        "cleo@example.com",
+    ]
+    text = (await web.get(done.headers["location"].partition("#")[0])).text
+    assert "3 addresses were added; each gets a mail. One was there before." in text
+
+
+async def test_a_wrong_address_is_named_and_nobody_is_subscribed(
+    alice: ApiUser, web: WebUser
+) -> None:
+    made = await a_page(alice)
+    path = f"/status-pages/{made['id']}/subscribers"
+
+    refused = await web.post(path, {"addresses": "ann@example.com\nb<e>n"})
+
+    assert refused.status == 422
+    assert "\N{LEFT DOUBLE QUOTATION MARK}b&lt;e&gt;n\N{RIGHT DOUBLE QUOTATION MARK} is no" in (
+        refused.text
+    )
+    assert "ann@example.com" in refused.text.partition("<textarea")[2].partition("</textarea>")[0]
+    assert (await web.post(path, {"addresses": " "})).status == 422
+    assert (await alice.get(f"{PAGES}/{made['id']}/subscriptions")).body == []
+
+
 async def test_a_subscription_can_be_ended(alice: ApiUser, web: WebUser) -> None:
     made = await a_page(alice)
     path = f"{PAGES}/{made['id']}/subscriptions"
@@ -182,8 +250,15 @@ async def test_who_may_only_read_is_offered_nothing_to_change(
         assert 'method="post" action="/status-pages' not in text
         assert "Publish" not in text
         assert "New status page" not in text
-    refused = await reader.post(f"/status-pages/{made['id']}/keys", {})
-    assert refused.status == 403
+    (update,) = incident["incidentUpdates"]
+    for path, form in (
+        (f"/status-pages/{made['id']}/keys", {}),
+        (f"/status-pages/{made['id']}/subscribers", {"addresses": "ann@example.com"}),
+    ):
+        assert (await reader.post(path, form)).status == 403
+    await reader.post(f"/incidents/{incident['id']}/updates/{update['id']}/delete", {})
+    kept = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body["incidentUpdates"]
+    assert kept == [update]
 
 
 @pytest.mark.parametrize("name", ["Checkout", HOSTILE])
@@ -210,6 +285,7 @@ async def test_its_pages_are_accessible_and_nothing_in_them_runs(
             f"/status-pages/{made['id']}/edit",
             f"/incidents/{incident['id']}",
             f"/incidents/{incident['id']}/updates/{incident['incidentUpdates'][0]['id']}",
+            f"/incidents/{incident['id']}/updates/{incident['incidentUpdates'][0]['id']}/delete",
             "/incidents/new",
         ):
             await page.goto(path)

@@ -1,0 +1,199 @@
+"""`/incidents`: what happens to services, and each update that visitors read."""
+
+from typing import Any, Final
+from urllib.parse import quote
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from service.incidents.model import IncidentStatus
+from service.incidents.schemas import IncidentChange, IncidentWrite
+from service.web.form_data import read_form
+from service.web.forms import choices
+from service.web.forms.deletion import Deletion, ask_to_delete
+from service.web.forms.field_schema import Options
+from service.web.forms.resource_form import Document, Form, Resource, Section
+from service.web.forms.resource_pages import resource_routes
+from service.web.page_routing import Pages
+from service.web.states import State
+from service.web.visit import Visit
+
+_API: Final = "/v1/status-pages"
+_UNPROCESSABLE: Final = 422
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+STATES_OF_SEVERITIES: Final = {
+    "CRITICAL": State.FAILING,
+    "MAJOR": State.FAILING,
+    "MEDIUM": State.DEGRADED,
+    "MINOR": State.DEGRADED,
+}
+
+
+def routes(pages: Pages) -> tuple[BaseRoute, ...]:
+    """An incident, its forms, and those of its updates."""
+    update = "/incidents/{id}/updates/{update}"
+    return (
+        *resource_routes(pages, INCIDENTS),
+        pages.show("/incidents/{id}", _show_incident),
+        pages.change("/incidents/{id}", _add_update),
+        pages.show(update, _show_update),
+        pages.change(update, _change_update),
+        pages.show(f"{update}/delete", _show_update_deletion),
+        pages.change(f"{update}/delete", _delete_update),
+    )
+
+
+async def _show_incident(visit: Visit) -> Response:
+    return await _incident(visit, sent={}, problem="")
+
+
+async def _add_update(visit: Visit) -> Response:
+    form = await read_form(visit.request)
+    body = {
+        "description": form.text("description"),
+        "status": form.text("status"),
+        "notifySubscribers": "notify" in form,
+    }
+    operation = f"POST {_API}/incidents/{_id_of(visit)}/incident-updates"
+    answer = await visit.call(operation, body, once=form.text("once"))
+    if answer.status in {_FORBIDDEN, _NOT_FOUND}:
+        raise answer.refusal
+    if answer.is_error:
+        return await _incident(visit, sent=body, problem=answer.message)
+    return visit.go(f"/incidents/{_id_of(visit)}")
+
+
+async def _show_update(visit: Visit) -> Response:
+    return await _update(visit, sent={}, problem="")
+
+
+async def _change_update(visit: Visit) -> Response:
+    form = await read_form(visit.request)
+    body = {
+        "description": form.text("description"),
+        "status": form.text("status"),
+        "publicIncidentUpdateDate": _read_utc(form.text("at")),
+        "notifySubscribers": "notify" in form,
+    }
+    answer = await visit.call(f"PUT {_update_path(visit)}", body)
+    if answer.status in {_FORBIDDEN, _NOT_FOUND}:
+        raise answer.refusal
+    if answer.is_error:
+        return await _update(visit, sent=body, problem=answer.message)
+    return visit.go(f"/incidents/{_id_of(visit)}")
+
+
+async def _show_update_deletion(visit: Visit) -> Response:
+    return await _update_deletion(visit, problem="")
+
+
+async def _delete_update(visit: Visit) -> Response:
+    answer = await visit.call(f"DELETE {_update_path(visit)}")
+    if answer.is_error and answer.status != _NOT_FOUND:
+        return await _update_deletion(visit, problem=answer.message)
+    return visit.go(f"/incidents/{_id_of(visit)}")
+
+
+async def _update_deletion(visit: Visit, *, problem: str) -> Response:
+    incident = await visit.find(f"{_API}/incidents/{_id_of(visit)}")
+    stored = await visit.find(_update_path(visit))
+    back = f"/incidents/{_id_of(visit)}"
+    deletion = Deletion(
+        noun="update",
+        name=f"the update of {stored['publicIncidentUpdateDate'][:16].replace('T', ' ')} UTC",
+        loss=f"\N{LEFT DOUBLE QUOTATION MARK}{stored['description']}\N{RIGHT DOUBLE QUOTATION MARK}"
+        " is no longer shown to visitors; a mail that was sent stays sent.",
+        place=incident["name"],
+        list_path=back,
+        back=f"{back}/updates/{visit.request.path_params['update']}",
+    )
+    return ask_to_delete(visit, deletion, problem=problem)
+
+
+async def _update(visit: Visit, *, sent: dict[str, Any], problem: str) -> Response:
+    incident = await visit.find(f"{_API}/incidents/{_id_of(visit)}")
+    stored = await visit.find(_update_path(visit))
+    return visit.page(
+        "incident_update.html",
+        status=_UNPROCESSABLE if problem else 200,
+        incident=incident,
+        statuses=[one.value for one in IncidentStatus],
+        update={**stored, **sent},
+        problem=problem,
+        sends_mails=visit.backend.sends_status_mails,
+    )
+
+
+def _update_path(visit: Visit) -> str:
+    update = quote(visit.request.path_params["update"], safe="")
+    return f"{_API}/incidents/{_id_of(visit)}/incident-updates/{update}"
+
+
+def _read_utc(text: str) -> str | None:
+    """A time as a browser sends it. None: the field was emptied, and the time stays."""
+    if not text:
+        return None
+    return text if text.endswith("Z") else f"{text}Z"
+
+
+async def _incident(visit: Visit, *, sent: dict[str, Any], problem: str) -> Response:
+    incident = await visit.find(f"{_API}/incidents/{_id_of(visit)}")
+    return visit.page(
+        "incident.html",
+        status=_UNPROCESSABLE if problem else 200,
+        incident=incident,
+        state=STATES_OF_SEVERITIES[incident["severity"]],
+        statuses=[one.value for one in IncidentStatus],
+        chosen=sent.get("status") or incident["lastUpdateStatus"],
+        description=sent.get("description", ""),
+        problem=problem,
+        sends_mails=visit.backend.sends_status_mails,
+    )
+
+
+def _id_of(visit: Visit) -> str:
+    return quote(visit.request.path_params["id"], safe="")
+
+
+async def _services(visit: Visit, _form: Form) -> Options:
+    return {"services[].id": await choices.list_services(visit)}
+
+
+async def _kind_of_incident(_visit: Visit, _stored: Document) -> str:
+    """A stored one: its updates are changed one by one."""
+    return "stored"
+
+
+_INCIDENT: Final = Section(title="Incident", fields=("name", "severity", "services"))
+INCIDENTS: Final = Resource(
+    path="/incidents",
+    home="/status-pages",
+    noun="incident",
+    place="Status pages",
+    read=f"GET {_API}/incidents/{{id}}",
+    delete=f"DELETE {_API}/incidents/{{id}}",
+    forms=(
+        Form(
+            title="incident",
+            sentence="What happens to services, and the first thing that visitors are told.",
+            model=IncidentWrite,
+            create=f"POST {_API}/incidents",
+            replace=f"PUT {_API}/incidents/{{id}}",
+            sections=(_INCIDENT, Section(title="Updates", fields=("incidentUpdates",))),
+        ),
+        Form(
+            kind="stored",
+            title="incident",
+            model=IncidentChange,
+            create=f"POST {_API}/incidents",
+            replace=f"PUT {_API}/incidents/{{id}}",
+            sections=(_INCIDENT,),
+        ),
+    ),
+    kind_of=_kind_of_incident,
+    options=_services,
+    after="/incidents/{id}",
+    loss="All that was said of it is deleted with it.",
+    placeholders={"name": "Orders fail"},
+)
