@@ -46,6 +46,17 @@ class DrawnSection:
         return any(one.has_problem for one in self.controls)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbor:
+    """A page of a resource beside its form."""
+
+    path: str
+    """Its address, as in `/groups/{id}/link`; a resource that is not there yet is called `new`."""
+    title: str
+    is_of_new: bool = False
+    """Whether a resource has it before it is there."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Form:
     """The fields of one kind of a resource, and the operations that take them."""
@@ -69,6 +80,7 @@ class Form:
     """Fields that the kind refuses."""
     has_local_times: bool = False
     """Whether times are on the clock of a field `timeZone`; otherwise they are in UTC."""
+    neighbors: tuple[Neighbor, ...] = ()
     is_offered: bool = True
     """Whether new ones may be of this kind."""
 

@@ -173,8 +173,10 @@ class _ResourcePages:
         return visit.go_with_key(self._after(saved), key, of=str(saved[self._resource.key]))
 
     def _after(self, saved: Document) -> str:
-        key = quote(str(saved[self._resource.key]), safe="")
-        return (self._resource.after or self._resource.list_path).replace("{id}", key)
+        return (self._resource.after or self._resource.list_path).replace("{id}", self._key(saved))
+
+    def _key(self, stored: Document) -> str:
+        return quote(str(stored[self._resource.key]), safe="")
 
     def _page(  # noqa: PLR0913 - what a form consists of
         self,
@@ -198,6 +200,11 @@ class _ResourcePages:
             name=self._resource.title_of(stored) if stored else "",
             back=self._after(stored) if stored else self._resource.list_path,
             sections=arrange(form.sections, controls),
+            neighbors=[
+                (one.path.replace("{id}", self._key(stored) if stored else "new"), one.title)
+                for one in form.neighbors
+                if stored or one.is_of_new
+            ],
             problem=summarize(problems, [*top, *loose]) if refusal else "",
             once=secrets.token_urlsafe(16),
             seen=_version(form, stored) if stored else "",

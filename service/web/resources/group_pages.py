@@ -11,7 +11,7 @@ from service.groups.model import Form as Written
 from service.groups.schemas import GroupV2Write, GroupWrite
 from service.web.forms import choices
 from service.web.forms.field_schema import Options
-from service.web.forms.resource_form import Document, Form, Resource, Section
+from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
 from service.web.resources.check_forms import list_regions, offer_assertions
@@ -56,6 +56,7 @@ _SECOND_FORM: Final = Form(
     create="POST /v2/check-groups",
     replace="PUT /v2/check-groups/{id}",
     sections=_SECTIONS,
+    neighbors=(Neighbor(path="/groups/{id}/link", title="Run by link"),),
 )
 _FIRST_FORM: Final = replace(
     _SECOND_FORM,

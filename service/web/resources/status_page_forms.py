@@ -91,11 +91,11 @@ def _describe_outcome(added: str, skipped: str) -> str:
     """What came of new subscriptions. Empty: none were made right before."""
     if not (added.isdecimal() and skipped.isdecimal()):
         return ""
-    mails = {"0": "No address was added.", "1": "One address was added; it gets a mail."}
+    new = {"0": "No address was added.", "1": "One address was added and waits for confirmation."}
     known = {"0": "", "1": " One was there before."}
-    return mails.get(added, f"{added[:3]} addresses were added; each gets a mail.") + known.get(
-        skipped, f" {skipped[:3]} were there before."
-    )
+    return new.get(
+        added, f"{added[:3]} addresses were added and wait for confirmation."
+    ) + known.get(skipped, f" {skipped[:3]} were there before.")
 
 
 async def _subscribe(visit: Visit) -> Response:

@@ -193,7 +193,7 @@ async def test_addresses_are_subscribed_together_however_they_are_divided(
         "cleo@example.com",
     ]
     text = (await web.get(done.headers["location"].partition("#")[0])).text
-    assert "3 addresses were added; each gets a mail. One was there before." in text
+    assert "3 addresses were added and wait for confirmation. One was there before." in text
 
 
 async def test_a_wrong_address_is_named_and_nobody_is_subscribed(
