@@ -22,6 +22,12 @@ _SAME: Final = (code_bundle.c.account_id == bindparam("account")) & (
 _ONE: Final = select(
     code_bundle.c.sha256, code_bundle.c.size_bytes, code_bundle.c.created_ms
 ).where(_SAME)
+_NEWEST: Final = (
+    select(code_bundle.c.sha256, code_bundle.c.size_bytes, code_bundle.c.created_ms)
+    .where(code_bundle.c.account_id == bindparam("account"))
+    .order_by(code_bundle.c.created_ms.desc(), code_bundle.c.sha256)
+    .limit(bindparam("limit"))
+)
 _TOUCH: Final = update(code_bundle).where(_SAME).values(created_ms=bindparam("now_ms"))
 _ALL: Final = select(
     code_bundle.c.account_id,
@@ -45,6 +51,15 @@ def find(connection: Connection, account_id: str, sha256: str) -> BundleRow:
     if row is None:
         raise NotFoundError("There is no code bundle with this SHA-256; send it with PUT.")
     return BundleRow(**row._mapping)  # noqa: SLF001 - the face of a row
+
+
+def list_newest(connection: Connection, account_id: str, *, limit: int) -> Sequence[BundleRow]:
+    """The bundles that the account has sent, the last one first."""
+    values = {"account": account_id, "limit": limit}
+    return [
+        BundleRow(**row._mapping)  # noqa: SLF001 - the face of a row
+        for row in connection.execute(_NEWEST, values)
+    ]
 
 
 def is_there(connection: Connection, account_id: str, sha256: str) -> bool:

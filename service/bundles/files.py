@@ -5,7 +5,10 @@ import hashlib
 import os
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Final, NamedTuple, TypeVar
 
 from service.bundles.model import MAX_BUNDLE_BYTES
@@ -18,6 +21,7 @@ PATIENCE_S: Final = 60.0
 """How long the next bytes may take to arrive."""
 _GZIP: Final = b"\x1f\x8b"
 _UNFINISHED: Final = ".part"
+_BLOCK_BYTES: Final = 256 * 1024
 
 
 class BundleFile(NamedTuple):
@@ -25,6 +29,21 @@ class BundleFile(NamedTuple):
 
     account_id: str
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledBundle:
+    """A bundle's bytes whose hash nobody had said."""
+
+    file: IO[bytes]
+    sha256: str
+    size_bytes: int
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """The bytes, from the first to the last."""
+        await asyncio.to_thread(self.file.seek, 0)
+        while block := await asyncio.to_thread(self.file.read, _BLOCK_BYTES):
+            yield block
 
 
 class BundleFiles:
@@ -63,9 +82,24 @@ class BundleFiles:
         try:
             return await self._keep(target, parts, note)
         except OSError as problem:
-            raise NoRoomError(
-                f"The bundle cannot be stored: {problem.strerror}. Send it again later."
-            ) from problem
+            raise _no_room(problem) from problem
+
+    @asynccontextmanager
+    async def spool(self, parts: AsyncIterator[bytes]) -> AsyncIterator[SpooledBundle]:
+        """Hash bytes in a file without a name, which is gone once the context is left.
+
+        Raises:
+            InvalidError: they are no gzip.
+            TooLargeError: they are too many.
+            SlowBodyError: they do not come.
+            NoRoomError: the disk takes no more.
+        """
+        with await asyncio.to_thread(_open_unnamed, self._folder.parent) as file:
+            try:
+                size, sha256 = await self._write(file, parts)
+            except OSError as problem:
+                raise _no_room(problem) from problem
+            yield SpooledBundle(file, sha256, size)
 
     def there(self) -> frozenset[BundleFile]:
         """All that are kept; what an earlier process left half goes."""
@@ -130,6 +164,15 @@ class BundleFiles:
             raise InvalidError("The body is not gzip; send a tar.gz, as tar czf makes it.", keys=())
         await asyncio.to_thread(_finish, file)
         return size, seen.hexdigest()
+
+
+def _no_room(problem: OSError) -> NoRoomError:
+    return NoRoomError(f"The bundle cannot be stored: {problem.strerror}. Send it again later.")
+
+
+def _open_unnamed(folder: Path) -> IO[bytes]:
+    folder.mkdir(parents=True, exist_ok=True)
+    return TemporaryFile(dir=folder)
 
 
 def _open_unfinished(unfinished: Path) -> IO[bytes]:

@@ -4,7 +4,7 @@ A page changes nothing by itself: it calls the operation that a program would ca
 limits, validation, the audit log and its messages are the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,6 +50,16 @@ class ApiAnswer:
         return refusal
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The body of a request, as it is sent."""
+
+    parts: AsyncIterator[bytes]
+    size_bytes: int
+    kind: str
+    """Its content-type."""
+
+
 async def call_api(
     request: Request,
     visitor: Visitor,
@@ -61,13 +71,13 @@ async def call_api(
     """Carry out an operation: `PUT /v1/snippets/42`.
 
     `request`: the request of the page, on whose behalf it is done.
+    `body`: a document, or the content itself, which is then never whole in memory.
     """
     method, _, target = operation.partition(" ")
     path, _, query = target.partition("?")
-    content = b"" if body is None else msgspec.json.encode(body)
-    sent = (
-        {"content-type": "application/json", **(headers or {})} if content else dict(headers or {})
-    )
+    content = body if isinstance(body, Content) else _encode(body)
+    kind = {"content-type": content.kind} if content.size_bytes else {}
+    sent = {**kind, **(headers or {})}
     scope = {
         **{name: request.scope[name] for name in ("client", "server", "scheme", "http_version")},
         "type": "http",
@@ -80,21 +90,31 @@ async def call_api(
         "headers": [
             *((name.encode(), value.encode()) for name, value in sent.items()),
             (b"host", request.headers.get("host", "").encode()),
-            (b"content-length", str(len(content)).encode()),
+            (b"content-length", str(content.size_bytes).encode()),
         ],
         KNOWN_CALLER: visitor.caller,
     }
     return await _exchange(request.app, scope, content)
 
 
-async def _exchange(app: ASGIApp, scope: dict[str, Any], content: bytes) -> ApiAnswer:
+def _encode(body: object) -> Content:
+    """A document as JSON; None is no body."""
+    encoded = b"" if body is None else msgspec.json.encode(body)
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield encoded
+
+    return Content(whole(), len(encoded), "application/json")
+
+
+async def _exchange(app: ASGIApp, scope: dict[str, Any], content: Content) -> ApiAnswer:
     received = bytearray()
     status = 0
 
-    messages = iter([{"type": "http.request", "body": content, "more_body": False}])
+    messages = _messages(content.parts)
 
     async def receive() -> Message:
-        return next(messages, {"type": "http.disconnect"})
+        return await anext(messages, {"type": "http.disconnect"})
 
     async def send(message: Message) -> None:
         nonlocal status
@@ -105,3 +125,9 @@ async def _exchange(app: ASGIApp, scope: dict[str, Any], content: bytes) -> ApiA
 
     await app(scope, receive, send)
     return ApiAnswer(status=status, body=msgspec.json.decode(bytes(received)) if received else None)
+
+
+async def _messages(parts: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+    async for part in parts:
+        yield {"type": "http.request", "body": part, "more_body": True}
+    yield {"type": "http.request", "body": b"", "more_body": False}

@@ -1,22 +1,31 @@
 """What a form sent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
 
 from service.http.errors import InvalidError, TooLargeError
+from service.http.request_body import in_time
+from service.web.forms.multipart import KIND, read_multipart
 
 _LIMIT_BYTES: Final = 1024 * 1024
 _MOST_FIELDS: Final = 20_000
+_PATIENCE_S: Final = 60.0
+"""How long the next bytes of a file may take to arrive."""
+_TORN: Final = "The form did not arrive whole."
 
 
 class FormData:
     """The fields of a form, in their order; a name may come more than once."""
 
-    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, pairs: Sequence[tuple[str, str]], file: AsyncIterator[bytes] | None = None
+    ) -> None:
         self.pairs = tuple(pairs)
+        self.file = file
+        """A file as it arrives, which is read once. None: none was chosen."""
         self._last: Mapping[str, str] = dict(pairs)
 
     def text(self, name: str) -> str:
@@ -36,7 +45,7 @@ class FormData:
 
 
 async def read_form(request: Request) -> FormData:
-    """The form of a request, which is read once and kept.
+    """The form of a request, which is read once and kept; if it has a file, up to that.
 
     Raises:
         TooLargeError: it is longer than a body of the API may be.
@@ -45,20 +54,33 @@ async def read_form(request: Request) -> FormData:
     kept = getattr(request.state, "form", None)
     if isinstance(kept, FormData):
         return kept
-    form = _parse(await _read(request))
+    kind = request.headers.get("content-type", "")
+    is_multipart = kind.partition(";")[0].strip().lower() == KIND
+    form = await _read_multipart(request, kind) if is_multipart else _parse(await _read(request))
     request.state.form = form
     return form
 
 
-async def _read(request: Request) -> bytes:
-    received = bytearray()
+async def _read_multipart(request: Request, kind: str) -> FormData:
+    parts = in_time(_stream(request), patience_s=_PATIENCE_S, remedy="send the form again")
+    form = await read_multipart(kind, parts)
+    return FormData(_with_own_lines(form.pairs), form.file)
+
+
+async def _stream(request: Request) -> AsyncIterator[bytes]:
     try:
         async for block in request.stream():
-            received += block
-            if len(received) > _LIMIT_BYTES:
-                raise TooLargeError(f"The form is larger than {_LIMIT_BYTES} bytes.")
+            yield block
     except ClientDisconnect:
-        raise InvalidError("The form did not arrive whole.", keys=()) from None
+        raise InvalidError(_TORN, keys=()) from None
+
+
+async def _read(request: Request) -> bytes:
+    received = bytearray()
+    async for block in _stream(request):
+        received += block
+        if len(received) > _LIMIT_BYTES:
+            raise TooLargeError(f"The form is larger than {_LIMIT_BYTES} bytes.")
     return bytes(received)
 
 
@@ -69,5 +91,9 @@ def _parse(body: bytes) -> FormData:
         )
     except ValueError:
         raise InvalidError("The form cannot be read.", keys=()) from None
-    # Browsers send lines with CR LF; people wrote them with LF.
-    return FormData([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+    return FormData(_with_own_lines(pairs))
+
+
+def _with_own_lines(pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Browsers send lines with CR LF; people wrote them with LF."""
+    return [(name, value.replace("\r\n", "\n")) for name, value in pairs]

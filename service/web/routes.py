@@ -8,6 +8,7 @@ from service.web.alerts import alerts_page
 from service.web.check import check_page
 from service.web.page_routing import Pages
 from service.web.resources import (
+    bundle_pages,
     channel_pages,
     check_forms,
     group_pages,
@@ -31,6 +32,7 @@ _PARTS = (
     overview.routes,
     live.routes,
     check_forms.routes,
+    bundle_pages.routes,
     check_page.routes,
     settings_page.routes,
     keys_page.routes,

@@ -19,6 +19,14 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     )
 
 
+async def change_field(visit: Visit, check_id: str, field: str, value: object) -> ApiAnswer:
+    """Change one field of a check, and leave all others as they are."""
+    known = await visit.call(f"GET /v1/checks/{check_id}")
+    if known.is_error:
+        return known
+    return await visit.call(f"PUT /v1/checks/{check_id}", {**known.body, field: value})
+
+
 async def _run(visit: Visit) -> Response:
     check_id = _check_id(visit)
     wanted = {"target": {"checkId": [check_id]}}
@@ -41,10 +49,7 @@ async def _set(visit: Visit, field: str, *, is_on: bool) -> Response:
     """Change one field; `undo` in the form turns it round."""
     check_id = _check_id(visit)
     value = is_on != bool((await read_form(visit.request)).text("undo"))
-    known = await visit.call(f"GET /v1/checks/{check_id}")
-    if known.is_error:
-        return _refuse(visit, check_id, known)
-    answer = await visit.call(f"PUT /v1/checks/{check_id}", {**known.body, field: value})
+    answer = await change_field(visit, check_id, field, value)
     if answer.is_error:
         return _refuse(visit, check_id, answer)
     return visit.go(f"/checks/{check_id}")

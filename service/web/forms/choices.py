@@ -5,12 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from service.bundles import bundles
+from service.bundles.model import BundleRow
 from service.checks import actions as checks
 from service.web.alerts import alert_words
 from service.web.forms.field_schema import Option
 from service.web.visit import Visit
+from service.web.words import format_bytes, format_moment
 
 _PAGE: Final = 100
+_MOST_BUNDLES: Final = 200
 _MOST_PAGES: Final = 20
 """A menu of more is none; what is stored and not in it stays chosen."""
 
@@ -25,6 +29,14 @@ async def list_locations(visit: Visit) -> tuple[Option, ...]:
 async def list_groups(visit: Visit) -> tuple[Option, ...]:
     """Check groups; those with one name are told apart."""
     return _distinguish(_named(await _list(visit, "/v1/check-groups")))
+
+
+async def list_bundles(visit: Visit) -> tuple[Option, ...]:
+    """Code bundles, the newest first."""
+    found = await visit.read(
+        lambda c: bundles.list_newest(c, visit.account_id, limit=_MOST_BUNDLES)
+    )
+    return tuple(Option(one.sha256, _describe_bundle(one)) for one in found)
 
 
 async def list_snippets(visit: Visit) -> tuple[Option, ...]:
@@ -54,6 +66,11 @@ async def list_services(visit: Visit) -> tuple[Option, ...]:
 def name_channel(channel: Mapping[str, Any]) -> str:
     """What people call a channel, as the API shows it."""
     return alert_words.name_channel(channel["type"], channel["id"], channel["config"])
+
+
+def _describe_bundle(bundle: BundleRow) -> str:
+    size, sent = format_bytes(bundle.size_bytes), format_moment(bundle.created_ms)
+    return f"{bundle.sha256[:12]}, {size}, uploaded {sent}"
 
 
 def _distinguish(options: Sequence[Option]) -> tuple[Option, ...]:

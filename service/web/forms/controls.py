@@ -285,7 +285,8 @@ def _choices(field: Field, state: State, blank: Control) -> Control:
     is_list = field.kind is Kind.CHOICES
     # What is stored and is no option any more stays chosen.
     options += [Option(key, f"{key} (unknown)") for key in chosen if key and key not in known]
-    if not is_list and (field.is_nullable or not chosen[0]) and "" not in known:
+    is_open = not is_list and not field.is_nullable and not chosen[0]
+    if not is_list and (field.is_nullable or is_open) and "" not in known:
         options.insert(
             0, Option(None, _NOT_SET if field.is_nullable else "Choose\N{HORIZONTAL ELLIPSIS}")
         )
@@ -298,7 +299,7 @@ def _choices(field: Field, state: State, blank: Control) -> Control:
         )
         for one in options
     )
-    is_radio = not is_list and len(items) <= _FEW and "[" not in blank.name
+    is_radio = not is_list and not is_open and len(items) <= _FEW and "[" not in blank.name
     return replace(blank, items=items, is_radio=is_radio)
 
 

@@ -84,6 +84,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "webhookType": "Body for",
 }
 _SHORTER_HELP: Final[Mapping[str, str]] = {
+    "codeBundlePath": "What was uploaded, by the first letters of its SHA-256.",
     "subscriptions": "Add a check or a group by typing a part of its name.",
     "frequencyOffset": "When its first run comes. Every minute or less often: empty spreads the"
     " checks. More often: 10, 20 or 30 seconds.",

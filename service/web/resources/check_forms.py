@@ -20,12 +20,14 @@ from service.checks.types.registry import DEFINITIONS, TYPES
 from service.web.forms import choices
 from service.web.forms.field_labels import option_label
 from service.web.forms.field_schema import Option, Options, walk
-from service.web.forms.resource_form import Document, Form, Resource, Section
+from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
 from service.web.visit import Visit
 
 _ASSERTIONS: Final = "request.assertions"
+_BUNDLE: Final = "codeBundlePath"
+_UPLOAD: Final = Neighbor(path="/checks/{id}/bundle", title="Upload a bundle", is_of_new=True)
 _SECTIONS: Final = (
     Section(title="Basics", fields=("name", "description", "tags", "groupId", "activated")),
     Section(
@@ -50,7 +52,11 @@ _SECTIONS: Final = (
     ),
     Section(title="Pings", fields=("heartbeat",)),
     Section(title="Script", fields=("script",)),
-    Section(title="Suite", fields=("codeBundlePath", "testCommand", "browsers")),
+    Section(
+        title="Suite",
+        fields=(_BUNDLE, "testCommand", "browsers"),
+        hint="Upload the project as a bundle first, then choose it here.",
+    ),
     Section(title="Prompt", fields=("prompt", "agentRuntime")),
     Section(
         title="Assertions",
@@ -117,6 +123,7 @@ def _form(definition: TypeDefinition) -> Form:
         replace=f"PUT /v1/checks/{path}/{{id}}",
         sections=_SECTIONS,
         left_out=frozenset(definition.write.refused),
+        neighbors=(_UPLOAD,) if kind is CheckType.PLAYWRIGHT else (),
     )
 
 
@@ -136,7 +143,15 @@ async def _options(visit: Visit, form: Form) -> Options:
         "alertChannelSubscriptions[].alertChannelId": await choices.list_channels(visit),
         "triggerIncident.serviceId": await choices.list_services(visit),
         **offer_assertions(form, _ASSERTIONS, kind=CheckType(form.kind)),
+        **await _offer_bundles(visit, form),
     }
+
+
+async def _offer_bundles(visit: Visit, form: Form) -> Options:
+    """Those that were sent; where there is none, its hash can still be typed."""
+    is_suite = form.kind == CheckType.PLAYWRIGHT
+    found = await choices.list_bundles(visit) if is_suite else ()
+    return {_BUNDLE: found} if found else {}
 
 
 def list_regions(locations: Sequence[Option]) -> tuple[Option, ...]:
@@ -183,11 +198,13 @@ def _describe_source(source: Source, of_kind: frozenset[Comparison] | None) -> M
 
 
 async def _begin(visit: Visit, form: Form) -> Document:
-    """The location is preselected: without one no run would come."""
+    """The location is preselected, as without one no run would come; and a bundle just sent."""
     start = dict(TYPES[CheckType(form.kind)].start)
     if "privateLocations" not in form.left_out:
         locations = await choices.list_locations(visit)
         start["privateLocations"] = [one.value for one in locations[:1]]
+    if sent := visit.request.query_params.get("bundle"):
+        start[_BUNDLE] = sent
     return start
 
 
