@@ -8,7 +8,9 @@ from service.web.alerts import alerts_page
 from service.web.check import check_page
 from service.web.page_routing import Pages
 from service.web.resources import (
+    alert_settings_form,
     bundle_pages,
+    certificate_pages,
     channel_pages,
     check_forms,
     group_pages,
@@ -45,6 +47,8 @@ _PARTS = (
     link_pages.routes,
     variable_pages.routes,
     snippet_pages.routes,
+    certificate_pages.routes,
+    alert_settings_form.routes,
     channel_pages.routes,
     window_pages.routes,
     gallery.routes,

@@ -22,7 +22,10 @@ ROW_NUMBER: Final = "__row__"
 _MOST_NAMES: Final = 2_000
 """More are not proposed as one types; whoever types a whole name still finds it."""
 _INDEX: Final = re.compile(r"\[[^\]]*\]")
-_CODE: Final = frozenset({"script", "localSetupScript", "localTearDownScript", "content", "body"})
+_SECRET_WORDS: Final = ("password", "passphrase")
+_CODE: Final = frozenset(
+    {"cert", "ca", "script", "localSetupScript", "localTearDownScript", "content", "body"}
+)
 _WIDE: Final = frozenset({"body", "description", "prompt", "message", "query", "template"})
 
 
@@ -318,7 +321,7 @@ def _text(field: Field, state: str, blank: Control) -> Control:
         kind=kind,
         help=f"{blank.help} {zone}".strip() if field.kind is Kind.MOMENT else blank.help,
         value=state,
-        is_secret="password" in field.name.lower(),
+        is_secret=any(word in field.name.lower() for word in _SECRET_WORDS),
         is_code=is_code,
         unit=unit_of(field.name),
         minimum="" if field.minimum is None else key_of(field.minimum),

@@ -21,6 +21,8 @@ _LABELS: Final[Mapping[str, str]] = {
     "basicAuth": "User and password",
     "bodyType": "Sent as",
     "browserCheckDefaults": "Defaults of browser checks",
+    "ca": "Additional roots",
+    "cert": "Certificate",
     "checkId": "Check",
     "codeBundlePath": "Code bundle",
     "connectTo": "Connect to address",

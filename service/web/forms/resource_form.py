@@ -69,10 +69,10 @@ class Form:
     """When one chooses it."""
     model: type[BaseModel]
     """The body of both operations."""
-    create: str
-    """The operation, as in `POST /v1/checks/url`."""
-    replace: str
-    """The operation, as in `PUT /v1/checks/url/{id}`."""
+    create: str = ""
+    """The operation, as in `POST /v1/checks/url`. Empty: there is always one."""
+    replace: str = ""
+    """The operation, as in `PUT /v1/checks/url/{id}`. Empty: a stored one cannot be changed."""
     sections: tuple[Section, ...]
     fixed: Document = field(default_factory=dict)
     """Values that the kind decides, and no form shows."""
@@ -123,6 +123,8 @@ class Resource:
     """The operation, as in `GET /v1/checks/{id}`."""
     delete: str = ""
     """The operation, as in `DELETE /v1/snippets/{id}`. Empty: a page of its own does that."""
+    is_alone: bool = False
+    """Whether an account has exactly one, whose form stands at `path` itself."""
     forms: tuple[Form, ...]
     kind_of: Callable[[Visit, Document], Awaitable[str]] = _only_kind
     """Which form changes a stored one."""

@@ -39,23 +39,22 @@ _WRONG_NAME: Final = "This is not its name. Nothing was deleted."
 
 
 def resource_routes(pages: Pages, resource: Resource) -> tuple[BaseRoute, ...]:
-    """`/X/new`, `/X/{id}/edit` and `/X/{id}/delete`, each with what their forms are sent to."""
+    """`/X/new`, `/X/{id}/edit` and `/X/{id}/delete`, each with what their forms are sent to.
+
+    Those are left out for which the resource has no operation.
+    """
     forms = _ResourcePages(resource)
     new, one = f"{resource.path}/new", f"{resource.path}/{{id}}"
-    changing = (
-        pages.show(new, forms.show_new),
-        pages.change(new, forms.create),
-        pages.show(f"{one}/edit", forms.show_edit),
-        pages.change(f"{one}/edit", forms.replace),
-    )
-    if not resource.delete:
-        return changing
-    deleting = f"{one}/delete"
-    return (
-        *changing,
-        pages.show(deleting, forms.show_delete),
-        pages.change(deleting, forms.delete),
-    )
+    edit = resource.path if resource.is_alone else f"{one}/edit"
+    routes: list[BaseRoute] = []
+    if any(form.create for form in resource.forms):
+        routes += [pages.show(new, forms.show_new), pages.change(new, forms.create)]
+    if any(form.replace for form in resource.forms):
+        routes += [pages.show(edit, forms.show_edit), pages.change(edit, forms.replace)]
+    if resource.delete:
+        deleting = f"{one}/delete"
+        routes += [pages.show(deleting, forms.show_delete), pages.change(deleting, forms.delete)]
+    return tuple(routes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ class _ResourcePages:
         return form
 
     def _at(self, operation: str, visit: Visit) -> str:
-        return operation.replace("{id}", quote(visit.request.path_params["id"], safe=""))
+        return operation.replace("{id}", quote(visit.request.path_params.get("id", ""), safe=""))
 
     def _go_on(self, visit: Visit, saved: Document) -> Response:
         """To where one lands after saving, which shows a new key once."""
@@ -176,7 +175,7 @@ class _ResourcePages:
         return (self._resource.after or self._resource.list_path).replace("{id}", self._key(saved))
 
     def _key(self, stored: Document) -> str:
-        return quote(str(stored[self._resource.key]), safe="")
+        return quote(str(stored.get(self._resource.key, "")), safe="")
 
     def _page(  # noqa: PLR0913 - what a form consists of
         self,
@@ -191,6 +190,7 @@ class _ResourcePages:
         whole = express(root, ABSENT) if state is ABSENT else state
         problems = dict(refusal.problems) if refusal else {}
         top = [problems.pop("")] if "" in problems else []
+        is_alone = self._resource.is_alone
         controls, loose = place_problems(build(root, whole).inside, problems)
         return visit.page(
             "form.html",
@@ -198,7 +198,8 @@ class _ResourcePages:
             resource=self._resource,
             form=form,
             name=self._resource.title_of(stored) if stored else "",
-            back=self._after(stored) if stored else self._resource.list_path,
+            back=self._after(stored) if stored and not is_alone else self._resource.list_path,
+            is_saved=is_alone and "saved" in visit.request.query_params and not refusal,
             sections=arrange(form.sections, controls),
             neighbors=[
                 (one.path.replace("{id}", self._key(stored) if stored else "new"), one.title)

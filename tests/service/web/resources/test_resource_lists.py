@@ -1,4 +1,4 @@
-"""Lists of groups, variables, snippets, channels and maintenance windows."""
+"""Lists of groups, variables, certificates, channels and their like; forms that stand alone."""
 
 import re
 from dataclasses import replace
@@ -6,14 +6,32 @@ from dataclasses import replace
 from playwright.async_api import Page, expect
 
 from service.http.dependencies import attach
+from tests.builders.certificates import certificate_body
 from tests.builders.outgoing import tools
 from tests.servers.public_api import PublicApi
 from tests.servers.receiver import serve_receiver
 from tests.servers.web_browser import collect_complaints, find_violations
 from tests.service.web.conftest import WebUser
 
-_LISTS = ("/groups", "/settings/variables", "/settings/snippets", "/channels", "/maintenance")
+_LISTS = (
+    "/groups",
+    "/settings/variables",
+    "/settings/snippets",
+    "/settings/certificates",
+    "/channels",
+    "/maintenance",
+)
 _HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>\N{RIGHT-TO-LEFT OVERRIDE}'
+
+
+_FORMS = (
+    "/channels/new?kind=WEBHOOK",
+    "/maintenance/new",
+    "/settings/snippets/new",
+    "/settings/certificates/new",
+    "/settings/alerting",
+)
+_NAMED = tuple(path for path in _LISTS if path != "/settings/certificates")
 
 
 async def fill(api: PublicApi, name: str) -> None:
@@ -22,6 +40,7 @@ async def fill(api: PublicApi, name: str) -> None:
         "/v2/check-groups": {"name": name, "tags": [name]},
         "/v1/variables": {"key": "API_URL", "value": name},
         "/v1/snippets": {"name": "sign-in", "script": f"// {name}"},
+        "/v1/client-certificates": certificate_body(),
         "/v1/alert-channels": {
             "type": "WEBHOOK",
             "config": {"name": name, "url": "https://hooks.example/very-secret"},
@@ -51,7 +70,7 @@ async def test_lists_show_what_is_there_and_no_secret(api: PublicApi, web: WebUs
     await fill(api, "Checkout")
     await api.alice.post("/v1/variables", {"key": "PIN", "value": "very-secret", "secret": True})
     await api.alice.post("/v1/variables", {"key": "USER", "value": "very-secret", "locked": True})
-    for path in _LISTS:
+    for path in _NAMED:
         shown = await web.get(path)
         assert "Checkout" in shown.text
         assert "very-secret" not in shown.text
@@ -77,6 +96,50 @@ async def test_a_snippet_is_made_changed_and_deleted_by_its_forms(
     await page.get_by_role("button", name="Delete snippet").click()
     await page.wait_for_url("**/settings/snippets")
     assert (await api.alice.get("/v1/snippets")).body == []
+
+
+async def test_a_client_certificate_is_added_shown_without_its_key_and_deleted(
+    api: PublicApi, page: Page
+) -> None:
+    body = certificate_body()
+    await page.goto("/settings/certificates")
+    await page.get_by_role("link", name="New certificate").click()
+    await page.get_by_label("Host").fill(body["host"])
+    await page.get_by_label("Certificate").fill("no certificate")
+    await page.get_by_label("Key", exact=True).fill(body["key"])
+    await page.get_by_role("button", name="Create").click()
+    await expect(page.locator("[name=cert]")).to_have_attribute("aria-invalid", "true")
+    await page.get_by_label("Certificate").fill(body["cert"])
+    await page.get_by_role("button", name="Create").click()
+    await page.wait_for_url("**/settings/certificates")
+    assert body["host"] in await page.locator("table").inner_text()
+    assert "PRIVATE KEY" not in await page.content()
+
+    await page.get_by_role("link", name="Delete").click()
+    await page.get_by_role("button", name="Delete certificate").click()
+    await page.wait_for_url("**/settings/certificates")
+    assert (await api.alice.get("/v1/client-certificates")).body == []
+
+
+async def test_the_alert_settings_of_the_account_are_changed_by_a_form(
+    api: PublicApi, page: Page
+) -> None:
+    await page.goto("/settings/alerting")
+    await page.get_by_label("Failed runs").last.select_option(label="3")
+    await page.get_by_label("How many").select_option(label="No limit")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("status").get_by_text("Saved.").wait_for()
+
+    found = (await api.alice.get("/v1/accounts/me")).body["alertSettings"]
+    assert found["runBasedEscalation"] == {"failedRunThreshold": 3}
+    assert found["reminders"]["amount"] == 100_000
+    assert found["escalationType"] == "RUN_BASED"
+
+
+async def test_there_is_no_page_for_what_the_api_cannot_do(api: PublicApi, web: WebUser) -> None:
+    made = await api.alice.post("/v1/client-certificates", certificate_body())
+    for path in (f"/settings/certificates/{made.body['id']}/edit", "/settings/alerting/new"):
+        assert (await web.get(path)).status == 404
 
 
 async def test_a_window_tells_when_it_opens_the_next_times(api: PublicApi, web: WebUser) -> None:
@@ -135,7 +198,7 @@ async def test_lists_are_for_everybody_whatever_people_wrote(api: PublicApi, pag
     await fill(api, _HOSTILE)
     for width in (390, 1440):
         await page.set_viewport_size({"width": width, "height": 900})
-        for path in (*_LISTS, "/channels/new?kind=WEBHOOK", "/maintenance/new"):
+        for path in (*_LISTS, *_FORMS):
             await page.goto(path)
             for scheme in ("light", "dark"):
                 await page.emulate_media(color_scheme=scheme)
