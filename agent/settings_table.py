@@ -426,7 +426,7 @@ SETTINGS: Final = (
         field="runtimes_dir",
         read=existing_directory,
         default="",
-        allowed="the absolute path of a folder",
+        allowed="the absolute path of a folder that exists",
         meaning="Where the runtimes of scripted checks are, if not where they were installed.",
     ),
     Setting(

@@ -120,8 +120,14 @@ def _warm_all(folder: Path) -> None:
             continue
         try:
             warm(runtime, runtimes)
+        except subprocess.TimeoutExpired as problem:
+            _tell_cold(runtime.id, f"compiling took more than {problem.timeout:.0f} s")
         except (OSError, subprocess.SubprocessError) as problem:
-            say(f"the runtime {runtime.id} has no compile cache and is slower: {problem}")
+            _tell_cold(runtime.id, str(problem))
+
+
+def _tell_cold(runtime_id: str, reason: str) -> None:
+    say(f"the runtime {runtime_id} has no compile cache and is slower: {reason}")
 
 
 def _tell(folder: Path, *, remedy: str) -> int:

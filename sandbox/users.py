@@ -161,10 +161,11 @@ def revoke_folder(folder: Path) -> None:
 def find_impassable_parent(path: Path) -> Path | None:
     """Find the first folder above that other users cannot enter. None: there is none.
 
-    The parents of the path and those of what it links to are checked.
+    The parents of the path and those of what it links to are checked, as far as they exist.
     """
     above = (*path.absolute().parents, *path.resolve().parents)
-    return next((one for one in above if not one.stat().st_mode & stat.S_IXOTH), None)
+    existing = (one for one in above if one.exists())
+    return next((one for one in existing if not one.stat().st_mode & stat.S_IXOTH), None)
 
 
 def find_unreadable_path(path: Path) -> Path | None:

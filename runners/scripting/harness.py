@@ -127,6 +127,8 @@ def _choose_remedy() -> str:
 def _find_unreadable(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
     """Find what the users of runs cannot enter or read, and the remedy. None: nothing."""
     for path, what, setting in _list_paths_read_by_runs(runtimes, needs_browser=needs_browser):
+        if path.is_symlink() and not path.exists():
+            return f"{path} leads to no file, {what}", f"remove {path.parent.parent}, then {SET_UP}"
         if (
             unreadable := find_unreadable_path(path)
             if path.exists()

@@ -96,9 +96,7 @@ def find_recent(
 
     `places`: the locations of each check.
     """
-    expected = {
-        row.id: _expect(row, len(places.get(row.id, ())), window[1] - window[0]) for row in rows
-    }
+    expected = {row.id: _expect(row, len(places.get(row.id, ())), window=window) for row in rows}
     # Roll-ups know whole hours only.
     most = math.inf if window[1] - window[0] <= HOUR_MS else _FEW_RUNS
     few = [row for row in rows if expected[row.id] <= most]
@@ -131,9 +129,10 @@ def find_reasons(connection: Connection, rows: Iterable[OverviewRow]) -> Mapping
     return results.find_reasons(connection, named)
 
 
-def _expect(row: OverviewRow, places: int, length_ms: int) -> int:
-    """How many runs a check has in a stretch of time, by its settings."""
+def _expect(row: OverviewRow, places: int, *, window: tuple[int, int]) -> int:
+    """How many runs a check has in a stretch of time, by its settings and its age."""
     each = max(places, 1) if row.runs_parallel else 1
+    length_ms = max(window[1] - max(window[0], row.created_ms), 0)
     return each * length_ms // max(row.period_ms, 1)
 
 
@@ -232,9 +231,9 @@ def _time(tally: AnyTally, aggregation: Aggregation) -> float | None:
 
 
 def _mark(tally: AnyTally, *, with_failures: bool) -> RunStatus | None:
-    if not tally.runs:
-        return None
-    return RunStatus.FAILED if with_failures and tally.successes < tally.runs else RunStatus.PASSED
+    if with_failures and tally.successes < tally.runs:
+        return RunStatus.FAILED
+    return RunStatus.PASSED if tally.successes else None
 
 
 def _thin_out(values: Iterable[float | None]) -> list[float | None]:

@@ -86,6 +86,7 @@ class OverviewRow(NamedTuple):
     runs_parallel: bool
     period_ms: int
     """Time between runs."""
+    created_ms: int
     heading: str
     """Under which it stands: a group's id, a type or a state; empty without one."""
 

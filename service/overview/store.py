@@ -184,6 +184,7 @@ def list_rows(
             alert_state.c.result_id,
             check_.c.run_parallel,
             _PERIOD_MS,
+            check_.c.created_ms,
             heading,
         )
         .select_from(_ALL)
@@ -198,8 +199,8 @@ def list_rows(
             *row[:2],
             CheckType(row[2]),
             _STATES[row[3]],
-            *row[4:10],
-            _read_heading(wanted, row[10]),
+            *row[4:11],
+            _read_heading(wanted, row[11]),
         )
         for row in found
     ]

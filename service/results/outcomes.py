@@ -126,8 +126,8 @@ def count_causes(
     )
     found = {Cause(cause): int(count) for cause, count in connection.execute(single)}
     for cause, *outage in connection.execute(outages):
-        count = count_due(*outage, window=(from_ms, _LATEST_MS))
-        found[Cause(cause)] = found.get(Cause(cause), 0) + count
+        if count := count_due(*outage, window=(from_ms, _LATEST_MS)):
+            found[Cause(cause)] = found.get(Cause(cause), 0) + count
     return found
 
 
@@ -139,6 +139,7 @@ def count_outcomes(
     rows = connection.execute(_OUTCOMES, asked)
     found = {(_STATUSES[one], Cause(why) if why else None): int(n) for one, why, n in rows}
     for status, why, *outage in connection.execute(_OUTAGES, asked):
-        ending = (_STATUSES[status], Cause(why) if why else None)
-        found[ending] = found.get(ending, 0) + count_due(*outage, window=window)
+        if count := count_due(*outage, window=window):
+            ending = (_STATUSES[status], Cause(why) if why else None)
+            found[ending] = found.get(ending, 0) + count
     return found

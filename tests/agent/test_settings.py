@@ -110,7 +110,7 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
         (
             "PICKET_RUNTIMES",
             "/nowhere",
-            "PICKET_RUNTIMES is /nowhere; use the absolute path of a folder",
+            "PICKET_RUNTIMES is /nowhere; use the absolute path of a folder that exists",
         ),
         ("CHROMIUM_PATH", "/tmp", "CHROMIUM_PATH is /tmp; use the absolute path of a program"),
         ("AGENT_DATA_DIR", "spool", "AGENT_DATA_DIR is spool; use an absolute path"),

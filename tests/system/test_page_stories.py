@@ -156,7 +156,7 @@ async def test_an_incident_is_public_from_the_break_to_the_recovery(tmp_path: Pa
         await person.fill(Offset="10")
         incident = page.get_by_role("group", name="Open an incident")
         await incident.get_by_text("Yes", exact=True).click()
-        await incident.get_by_text("Front door", exact=True).click()
+        await incident.get_by_role("combobox").first.select_option(label="Front door")
         await incident.get_by_label("Severity").select_option(label="Critical")
         await incident.get_by_label("Name", exact=True).fill("The shop is closed")
         await incident.get_by_label("Description").fill("We are looking into it.")

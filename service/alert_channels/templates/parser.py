@@ -131,14 +131,20 @@ class _Reading:
             text = text.lstrip() if strips else text
             position = tag.end()
             strips = bool(tag["r1"] or tag["r2"] or tag["r3"])
-            self._add(Text(text.rstrip() if tag["l1"] or tag["l2"] or tag["l3"] else text))
+            self._add_text(text.rstrip() if tag["l1"] or tag["l2"] or tag["l3"] else text)
             self._take(tag)
         rest = self._template[position:]
-        self._add(Text(rest.lstrip() if strips else rest))
+        self._add_text(rest.lstrip() if strips else rest)
         if self._open:
             name = self._open[-1].name or str(self._open[-1].call.name)
             raise TemplateError(f"has no {{{{/{name}}}}} for its {{{{#{name}}}}}")
         return tuple(self._root)
+
+    def _add_text(self, text: str) -> None:
+        """What stands between tags; braces in it are those of a tag that has no end."""
+        if "{{" in text:
+            raise TemplateError("has a {{ that no }} closes")
+        self._add(Text(text))
 
     def _add(self, node: Node) -> None:
         if not isinstance(node, Text) or node.text:

@@ -63,6 +63,8 @@ def list_sent(
 
 def _describe_sent(row: NotificationRow, channel: ChannelRow) -> Sent:
     state, word = _DELIVERY[row.status]
+    if row.status is NotificationStatus.IN_PROGRESS and row.attempts:
+        state, word = State.DEGRADED, "not delivered yet"
     return Sent(
         channel=name_channel(channel.type.value, channel.id, channel.config),
         kind=channel.type.value.capitalize(),

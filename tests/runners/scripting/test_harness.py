@@ -155,8 +155,13 @@ async def test_an_npm_that_the_users_of_runs_cannot_enter_is_named(tmp_path: Pat
         assert find_unavailable(CheckType.MULTI_STEP, harness) is None
         (npm := tmp_path / "lib/node_modules/npm").chmod(0o700)
         missing = find_unavailable(CheckType.MULTI_STEP, harness)
+        shutil.rmtree(npm)
+        damaged = find_unavailable(CheckType.MULTI_STEP, harness)
     assert missing is not None
     assert f"cannot enter {npm}, where runtime {runtime.id} is" in missing.cause
+    assert damaged is not None
+    assert f"{tmp_path}/bin/npm leads to no file, where runtime {runtime.id} is" in damaged.cause
+    assert f"remove {tmp_path}, then run `picket setup`" in damaged.remedy
 
 
 @BY_ROOT

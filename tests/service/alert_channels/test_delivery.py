@@ -24,7 +24,7 @@ from tests.builders.alert_channels import (
 )
 from tests.builders.check_bodies import check_body
 from tests.builders.delivering import delivering, settled
-from tests.builders.engines import ON_SQLITE
+from tests.builders.engines import ON_POSTGRESQL, ON_SQLITE
 from tests.fakes.clock import FakeClock
 from tests.servers.public_api import ApiUser, PublicApi, serve_public_api
 from tests.servers.receiver import Receiver, serve_receiver
@@ -363,6 +363,7 @@ async def test_what_was_sent_and_not_noted_is_sent_again_with_the_same_id(
     assert len({got.body for got in receiver.got}) == 1
 
 
+@ON_POSTGRESQL
 async def test_what_two_services_find_at_once_is_sent_once(api: PublicApi, alice: ApiUser) -> None:
     async with serve_receiver() as receiver:
         await a_hook(alice, receiver)

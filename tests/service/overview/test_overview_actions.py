@@ -43,6 +43,11 @@ async def rows(
     )
 
 
+async def old_rows(api: PublicApi) -> list[OverviewRow]:
+    """As if all checks were there long before their first run."""
+    return [row._replace(created_ms=0) for row in await rows(api)]
+
+
 async def names(api: PublicApi, **wanted: Any) -> list[str]:
     return [row.name for row in await rows(api, Wanted(**wanted))]
 
@@ -190,7 +195,7 @@ async def test_roll_ups_of_a_busy_check_tell_what_its_results_do(api: PublicApi)
     await store_all(api, runs)
     while await RollUpWorker(_Later()).act(api.database):
         pass
-    [row] = await rows(api)
+    [row] = await old_rows(api)
 
     def query(connection: Any) -> tuple[Any, Any]:
         endings = results.list_endings(connection, [row.id], window=window)[row.id]
@@ -221,7 +226,7 @@ async def test_an_hour_of_a_busy_check_shows_its_runs_where_they_were(api: Publi
     check = await a_check(api.alice, "api", frequency=0, frequencyOffset=10)
     at_ms = await now_ms(api)
     await store(api, check, passed(), started_ms=at_ms - 1_000)
-    [row] = await rows(api)
+    [row] = await old_rows(api)
 
     window = (at_ms - HOUR, at_ms)
     recent = (
@@ -255,7 +260,7 @@ async def test_a_long_range_of_a_busy_check_shows_where_it_was_degraded(
     await store_all(api, records)
     while await RollUpWorker(_Later()).act(api.database):
         pass
-    [row] = await rows(api)
+    [row] = await old_rows(api)
 
     recent = await api.database.read(
         lambda c: overview.find_recent(c, [row], {}, window=(begin_ms, end_ms))
@@ -268,3 +273,25 @@ async def test_a_long_range_of_a_busy_check_shows_where_it_was_degraded(
     expected[places[401]] = RunStatus.FAILED
     bad = {RunStatus.DEGRADED, RunStatus.FAILED}
     assert expected == {place: one for place, one in enumerate(recent[row.id].marks) if one in bad}
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+async def test_a_check_that_never_passed_has_no_mark_of_a_pass(
+    api: PublicApi, *, is_old: bool
+) -> None:
+    check = await a_check(api.alice, frequency=1)
+    at_ms = await now_ms(api)
+    times = [at_ms - number * MINUTE for number in range(1, 200)]
+    place = api.alice.secrets.location_id
+    await store_all(
+        api, [a_record(check, location_id=place, outcome=failed(), started_ms=one) for one in times]
+    )
+    while await RollUpWorker(_Later()).act(api.database):
+        pass
+    [row] = await old_rows(api) if is_old else await rows(api)
+
+    recent = await api.database.read(
+        lambda c: overview.find_recent(c, [row], {}, window=(at_ms - DAY, at_ms))
+    )
+
+    assert set(recent[row.id].marks) == {None, RunStatus.FAILED}

@@ -107,6 +107,9 @@ def test_a_variable_wins_over_a_function_of_its_name() -> None:
         ('{{compare 1 "~" 2}}', "calls compare, whose operator is none of =="),
         ('{{date "when pigs fly" "YYYY"}}', "calls date, whose date cannot be read"),
         ("{{#if A}}" * 21, "more than 20 deep"),
+        ("{{#if", "has a {{ that no }} closes"),
+        ("{{NAME}} and {{NAME", "has a {{ that no }} closes"),
+        ("{{NA{ME}}", "has a {{ that no }} closes"),
         ("{{" + "x" * MOST_LETTERS, "use at most"),
     ],
 )  # fmt: skip

@@ -80,6 +80,20 @@ async def test_an_alert_says_to_whom_it_went_and_what_became_of_it(
     assert "The receiver answered 410." in text
 
 
+async def test_an_alert_that_is_tried_again_is_not_called_on_its_way(
+    api: PublicApi, web: WebUser
+) -> None:
+    await a_channel(api.alice, "WEBHOOK", config={"name": "Pager", "url": "https://a.example/"})
+    await _play(api, await made(api.alice, name="Shop"), "PF")
+    tried = {"attempts": 3, "outcome": "The receiver answered 503."}
+    await api.database.write(lambda c: c.execute(alert_notification.update().values(**tried)))
+
+    text = (await web.get("/alerts")).text
+
+    assert "not delivered yet after 3 tries" in text
+    assert "on its way" not in text
+
+
 async def test_an_alert_that_reached_nobody_says_why(api: PublicApi, web: WebUser) -> None:
     await _play(api, await made(api.alice, name="Shop"), "PF")
     await _play(api, await made(api.alice, name="Quiet shop", muted=True), "PF")
