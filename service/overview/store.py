@@ -195,12 +195,14 @@ def list_rows(
     )
     found = connection.execute(query, {"account_id": account_id, "now_ms": now_ms})
     return [
-        OverviewRow(
-            *row[:2],
-            CheckType(row[2]),
-            _STATES[row[3]],
-            *row[4:11],
-            _read_heading(wanted, row[11]),
+        OverviewRow._make(
+            (
+                *row[:2],
+                CheckType(row[2]),
+                _STATES[row[3]],
+                *row[4:11],
+                _read_heading(wanted, row[11]),
+            )
         )
         for row in found
     ]

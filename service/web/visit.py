@@ -20,6 +20,8 @@ from service.web.rendering import Renderer, html_response, theme_of
 T = TypeVar("T")
 
 _SEE_OTHER: Final = 303
+_UNSTORED: Final = {"cache-control": "no-store"}
+"""For pages with secrets: a new key, or what was typed into a form."""
 _NEW_KEY_S: Final = 60
 """How long a browser may take from the form to the page that shows the key."""
 
@@ -91,7 +93,8 @@ class Visit:
             "may_write": self.visitor.caller.may_write,
         }
         html = self.renderer.render(template, **{**shared, **values})
-        return html_response(self.request, html, status=status)
+        headers = {} if self.request.method == "GET" else _UNSTORED
+        return html_response(self.request, html, status=status, headers=headers)
 
     def go(self, path: str) -> Response:
         """Go on to another page, after a form was accepted."""
@@ -115,5 +118,6 @@ class Visit:
         is_new = found == of
         answer = self.page(template, status=status, new_key=key if is_new else "", **values)
         if is_new:
+            answer.headers.update(_UNSTORED)
             self.cookies.delete(self.request, answer, NEW_KEY_COOKIE)
         return answer

@@ -168,6 +168,7 @@ async def test_an_incident_is_public_from_the_break_to_the_recovery(tmp_path: Pa
         await person.turn("close")
         await visitor.goto(public)
         await until_shown(visitor, "Front door has been down since")
+        await expect(visitor.get_by_role("heading", name="The shop is closed")).to_be_visible()
         await expect(visitor.get_by_text("We are looking into it.")).to_be_visible()
         await person.turn("open")
         await until_shown(visitor, "All services are operational")
@@ -207,3 +208,4 @@ async def test_a_check_that_is_made_and_broken_by_hand_comes_to_the_top(tmp_path
         await expect(progress).to_contain_text("The response status is 404", timeout=SOON_MS)
         await person.go_to("Checks")
         await expect(page.locator("li.in-trouble", has_text="Home")).to_contain_text("404")
+        assert await page.locator("li.check:not(.in-trouble) ~ li.in-trouble").count() == 0

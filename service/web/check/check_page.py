@@ -76,8 +76,7 @@ async def _show(visit: Visit) -> Response:
         shown = read_range(query, now_ms=now_ms, created_ms=check.created_ms)
         places = _places_of(check)
         group = groups.list_by_id(connection, visit.account_id).get(check.group_id or 0)
-        kind = CheckType(check.type)
-        charts = charts_of(kind)
+        charts = charts_of(CheckType(check.type))
         heading = find_heading(connection, check, now_ms=now_ms)
         run_id = query.get("run", "")
         progress = find_progress(connection, visit.account_id, check_id, run_id) if run_id else None
@@ -88,9 +87,7 @@ async def _show(visit: Visit) -> Response:
             "heading": heading,
             "reason_location": _find_location(connection, visit, heading),
             "progress": progress,
-            "type_name": describe_type(kind),
-            "schedule": describe_schedule(kind, check.effective),
-            "target": describe_target(kind, check.effective),
+            **_describe(check),
             "places": places,
             "group": group,
             "shown": shown,
@@ -116,6 +113,16 @@ async def _show(visit: Visit) -> Response:
         ping_url=_ping_url(visit, values["check"]),
         is_run_on_demand=values["check"].type != CheckType.HEARTBEAT,
     )
+
+
+def _describe(check: CheckRow) -> dict[str, str]:
+    """What a check is, in words."""
+    kind = CheckType(check.type)
+    return {
+        "type_name": describe_type(kind),
+        "schedule": describe_schedule(kind, check.effective),
+        "target": describe_target(kind, check.effective),
+    }
 
 
 def _read_section(

@@ -1,6 +1,7 @@
 """Forms with a file: their fields, and then the file as it arrives (RFC 7578).
 
-A form of ours has its file last, so that all else is known before the first byte of it.
+A form of ours has its file last, so that all else is known before the first byte of it. Parsers
+from libraries keep a file in a temporary folder first, which is memory in a container.
 """
 
 import re

@@ -78,7 +78,7 @@ async def test_what_somebody_else_changed_meanwhile_is_replaced_only_knowingly(
     await api.alice.put(f"/v1/checks/url/{check}", {**stored, "name": "Theirs"})
 
     answer = await web.post(f"/checks/{check}/edit", data)
-    assert answer.status == 422
+    assert (answer.status, answer.headers["cache-control"]) == (422, "no-store")
     assert "Somebody else changed this" in answer.text
     assert (await api.alice.get(f"/v1/checks/{check}")).body["name"] == "Theirs"
 

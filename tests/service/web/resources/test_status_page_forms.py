@@ -94,6 +94,7 @@ async def test_a_new_key_is_shown_once_and_the_former_one_ends(
         headers = {"authorization": f"Bearer {one}"}
         async with api.http.get(api.url + "/status/shop", headers=headers) as seen:
             assert seen.status == status
+    assert shown.headers["cache-control"] == "no-store"
     assert key not in (await web.get(f"/status-pages/{made['id']}")).text
 
 
