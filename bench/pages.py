@@ -168,7 +168,7 @@ def show(name: str, asked: Asked, looked: Looked) -> None:
 
 def make_status_page(visitor: Visitor, api_key: str) -> None:
     """A public page with a card; kept from an earlier run."""
-    if visitor.read(api_key, "/v1/status-pages?limit=1"):
+    if visitor.read(api_key, "/v1/status-pages?limit=1")["entries"]:
         return
     service = visitor.call(api_key, "/v1/status-pages/services", {"name": "Shop"})
     card = {"name": "Shop", "services": [{"id": service["id"]}]}
