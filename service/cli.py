@@ -6,6 +6,7 @@ Each imports its part when it runs, so that `--help` answers at once.
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -226,6 +227,31 @@ def audit(*, limit: int, account: str | None) -> None:
     from service.commands import print_audit
 
     print_audit(limit=limit, account=account)
+
+
+_FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+
+
+@commands.command(short_help="Write the whole installation to one file, while the service runs.")
+@_FILE
+def backup(file: Path) -> None:
+    """Write the database, the keys, artifacts and bundles to a new FILE, a tar archive.
+
+    The service may be running. Whoever can read the file can read every secret.
+    A database in PostgreSQL is not in the file; back it up by pg_dump.
+    """
+    from service.backup.backup import back_up
+
+    back_up(file)
+
+
+@commands.command(short_help="Restore a backup into an empty data folder.")
+@_FILE
+def restore(file: Path) -> None:
+    """Verify the backup FILE and restore it into the empty data folder of the settings."""
+    from service.backup.restore import restore
+
+    restore(file)
 
 
 @commands.command(short_help="Print the OpenAPI document of the public API.")

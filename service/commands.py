@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar
@@ -184,8 +185,19 @@ def carry_out(act: Callable[[Console], T]) -> T:
     Raises:
         CommandError: it was not done; says why.
     """
-    try:
+    with explained_errors():
         return at_console(read_settings(), act)
+
+
+@contextmanager
+def explained_errors() -> Iterator[None]:
+    """End a command with the sentence of what went wrong.
+
+    Raises:
+        CommandError: the command was not carried out; says why.
+    """
+    try:
+        yield
     except SettingsError as problem:
         raise CommandError(str(problem)) from problem
     except (ConflictError, InvalidError, NotFoundError) as problem:

@@ -83,6 +83,16 @@ def _taken(settings: Settings, folder: Path) -> SettingsError:
     return SettingsError((f"another service uses the database in {folder}; {mend}",))
 
 
+@contextmanager
+def private_files() -> Iterator[None]:
+    """Let nobody else read the files and folders that are made in the block."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def make_own_file(file: Path, content: bytes) -> None:
     """Whole or not at all, and on disk before anything rests on what is in it.
 

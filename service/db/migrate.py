@@ -1,12 +1,15 @@
 """Bringing a database to the newest schema; Alembic is imported only to migrate an older one."""
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from sqlalchemy import Connection, inspect, text
 
 from service.db.tables.metadata import metadata
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 log = structlog.get_logger()
 
@@ -66,16 +69,28 @@ def upgrade(connection: Connection, before: str | None) -> None:
     """
     # Costs 0.3 s of CPU, which most starts need not spend.
     from alembic import command  # noqa: PLC0415
-    from alembic.config import Config  # noqa: PLC0415
-    from alembic.script import ScriptDirectory  # noqa: PLC0415
 
-    config = Config()
-    config.set_main_option("script_location", str(SCRIPTS))
+    config = _config()
     config.attributes["connection"] = connection
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if before is not None and before not in known:
+    if before is not None and before not in known_revisions():
         raise NewerSchemaError(
             f"The database has revision {before}, which this version does not know; use the "
             f"version that made it, or a newer one."
         )
     command.upgrade(config, "head")
+
+
+def known_revisions() -> frozenset[str]:
+    """Every revision from which this service can upgrade a database, and the newest."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - the reason stands above
+
+    scripts = ScriptDirectory.from_config(_config()).walk_revisions()
+    return frozenset(script.revision for script in scripts)
+
+
+def _config() -> "Config":
+    from alembic.config import Config  # noqa: PLC0415 - the reason stands above
+
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    return config
