@@ -411,4 +411,5 @@ _add_service_command("users", "Create, list and disable users of the pages on th
 _add_service_command("sign-in", "Print a link that signs one browser in, once.")
 _add_service_command("backup", "Write the service's whole installation to one file.")
 _add_service_command("restore", "Restore a backup into an empty data folder of the service.")
+_add_service_command("migrate-store", "Move the service's database to PostgreSQL, or back.")
 _add_service_command("openapi", "Print the OpenAPI document of the public API.")

@@ -254,6 +254,25 @@ def restore(file: Path) -> None:
     restore(file)
 
 
+@commands.command("migrate-store", short_help="Move the database to PostgreSQL, or back.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="ADDRESS",
+    help="A postgresql:// or sqlite:/// address; `postgresql` alone is that of DATABASE_URL, "
+    "`sqlite` alone the file in SERVICE_DATA_DIR.",
+)
+def migrate_store(*, to: str) -> None:
+    """Copy the database of a stopped service to PostgreSQL, or back to an SQLite file.
+
+    It goes on where it was interrupted, compares all rows at the end, and leaves the source as it
+    is. Give a password by DATABASE_URL or DATABASE_URL_FILE: arguments are seen by other users.
+    """
+    from service.store_migration.migrate_command import migrate_store
+
+    migrate_store(to)
+
+
 @commands.command(short_help="Print the OpenAPI document of the public API.")
 def openapi() -> None:
     """Print the OpenAPI document of the public API; this needs no service and no settings."""

@@ -246,7 +246,7 @@ def _known(reading: _Reading) -> Settings:
         host=reading.value("SERVICE_HOST", str, default="0.0.0.0"),
         port=reading.value("SERVICE_PORT", _port, default=8080),
         data_dir=data_dir,
-        database=reading.value("DATABASE_URL", _database, default=default_database),
+        database=reading.value("DATABASE_URL", parse_database, default=default_database),
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
         trace_viewer_port=reading.value("TRACE_VIEWER_PORT", _port_or_off, default=_VIEWER_PORT),
         trace_viewer_url=reading.value("TRACE_VIEWER_URL", _origin, default=None),
@@ -367,7 +367,12 @@ def _pepper(text: str) -> str:
     return text
 
 
-def _database(text: str) -> Path | PostgresUrl:
+def parse_database(text: str) -> Path | PostgresUrl:
+    """Where a database is, from its address.
+
+    Raises:
+        ValueError: with the rest of a sentence that has no password.
+    """
     if text.startswith(_POSTGRESQL):
         return PostgresUrl(text)
     path = text.removeprefix(_SQLITE)

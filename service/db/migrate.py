@@ -15,6 +15,8 @@ log = structlog.get_logger()
 
 HEAD: Final = "0030"
 """The newest revision; a test holds it equal to the newest file of `migrations/versions`."""
+UNFINISHED: Final = "unfinished"
+"""Stands for the revision while `migrate-store` copies rows into the database."""
 SCRIPTS: Final = Path(__file__).parent / "migrations"
 _REVISION: Final = text("SELECT version_num FROM alembic_version")
 # As Alembic itself makes it.
@@ -22,6 +24,7 @@ _REVISIONS: Final = text(
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL,"
     " CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
 )
+_FINISHED: Final = text("UPDATE alembic_version SET version_num = :revision")
 _REACHED: Final = text("INSERT INTO alembic_version (version_num) VALUES (:revision)")
 
 
@@ -38,6 +41,8 @@ def migrate(connection: Connection) -> bool:
     before = revision_of(connection)
     if before == HEAD:
         return False
+    if before == UNFINISHED:
+        raise NewerSchemaError("migrate-store has not finished this database; run it again.")
     if inspect(connection).get_table_names():
         upgrade(connection, before)
     else:
@@ -54,11 +59,21 @@ def revision_of(connection: Connection) -> str | None:
     return revision
 
 
-def _create(connection: Connection) -> None:
+def create_unfinished(connection: Connection) -> None:
+    """Make the newest schema in an empty database; services refuse it until `finish`."""
+    _create(connection, UNFINISHED)
+
+
+def finish(connection: Connection) -> None:
+    """Let services use a database that `create_unfinished` made."""
+    connection.execute(_FINISHED, {"revision": HEAD})
+
+
+def _create(connection: Connection, revision: str = HEAD) -> None:
     """Into an empty database, at once what all revisions make together."""
     metadata.create_all(connection)
     connection.execute(_REVISIONS)
-    connection.execute(_REACHED, {"revision": HEAD})
+    connection.execute(_REACHED, {"revision": revision})
 
 
 def upgrade(connection: Connection, before: str | None) -> None:

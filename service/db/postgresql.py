@@ -30,6 +30,8 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
+APPLICATION: Final = "picket"
+"""How a service's connections are called in `pg_stat_activity`."""
 _GROUP: Final = 64
 _MOST_WAITING: Final = 10_000
 _READERS: Final = 4
@@ -39,7 +41,7 @@ _OPTIONS: Final = (
     " -c timezone=UTC -c jit=off"
 )
 _CONNECTION: Final = {
-    "application_name": "picket",
+    "application_name": APPLICATION,
     "client_encoding": "utf8",
     "connect_timeout": 5,
     "keepalives_idle": 15,
@@ -68,7 +70,7 @@ class PostgresDatabase:
         """Changes from the first moment until they are settled."""
         self._closed = False
         self._write_engine = _engine(url, connections=1)
-        _require_usable(self._write_engine)
+        require_usable(self._write_engine)
         self._read_engine = _engine(url, connections=_READERS)
         event.listen(self._read_engine, "begin", _begin_snapshot)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="db-reader")
@@ -194,7 +196,12 @@ def _address(url: str) -> str:
     return plain.render_as_string(hide_password=False)
 
 
-def _require_usable(engine: Engine) -> None:
+def require_usable(engine: Engine) -> None:
+    """Check that a service can use the database of an engine.
+
+    Raises:
+        DatabaseUnusableError: it cannot be reached, or is none that the service can use.
+    """
     name = engine.url.render_as_string(hide_password=True).replace("+psycopg", "")
     try:
         with engine.connect() as connection:

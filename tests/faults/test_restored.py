@@ -2,30 +2,16 @@
 
 import asyncio
 import sqlite3
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import ROOT
+from tests.builders.commands import picket
 from tests.faults.scene import Scene
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
-
-
-async def command(scene: Scene, *arguments: str) -> None:
-    """`picket` with the settings of the scene's service."""
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "picket", *arguments),
-        cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "SERVICE_DATA_DIR": str(scene.folder / "service")},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    said, _ = await child.communicate()
-    assert child.returncode == 0, said.decode()
 
 
 async def lose_machine(scene: Scene) -> None:
@@ -43,8 +29,9 @@ async def test_agents_go_on_with_a_restored_service_and_nothing_counts_twice(
     await scene.check("/held/known", count=3)
     await scene.target.held(3, path="/held/known")
     backup = str(tmp_path / "backup.tar")
+    folder = {"SERVICE_DATA_DIR": str(scene.folder / "service")}
     async with stirred(scene, busy):
-        await command(scene, "backup", backup)
+        await picket("backup", backup, **folder)
 
     # What the backup does not know of: how these three ended, and two checks that run.
     scene.target.release()
@@ -54,7 +41,7 @@ async def test_agents_go_on_with_a_restored_service_and_nothing_counts_twice(
     await scene.target.held(2, path="/held/lost")
     before = scene.ledger()
     await lose_machine(scene)
-    await command(scene, "restore", backup)
+    await picket("restore", backup, **folder)
     restored = scene.ledger()
     assert 0 < restored.final < before.final
     assert restored.leased >= 3, "the jobs that the agent held at the backup"

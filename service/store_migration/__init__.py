@@ -1,0 +1,1 @@
+"""Moving an installation's database between SQLite and PostgreSQL."""
