@@ -65,7 +65,7 @@ async def work(door: Door, batch: int, ends_at: float, tally: Tally) -> None:
     number = 0
     while time.perf_counter() < ends_at:
         number += 1
-        claim = encode(a_claim(f"{time.time_ns()}-{number}", batch, wait_s=1))
+        claim = encode(a_claim(f"{time.time_ns()}-{number}", batch, wait_s=10))
         jobs = decode(await door.post_raw("/agent/v1/jobs/claim", claim)).jobs
         if not jobs:
             raise RuntimeError("The queue is empty: the round was too long for what was in it.")

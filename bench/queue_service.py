@@ -1,4 +1,4 @@
-"""The service under measurement: one process on a SQLite file, with checks and jobs in it."""
+"""The service under measurement: one process on SQLite or PostgreSQL, and jobs in its queue."""
 
 import asyncio
 import json
@@ -18,9 +18,10 @@ from queue_http import KEY
 
 from contract.checks import CheckType, Lane
 from contract.job import RunSource
-from service.db.sqlite import open_sqlite
+from service.db.databases import open_database
 from service.jobs import actions as jobs
 from service.jobs.model import QUEUE_MS, NewRun, Priority
+from service.settings import PostgresUrl
 
 HERE = Path(__file__).resolve().parent
 API_KEY = "cu_benchmark_key_0123456789abcdefghij"
@@ -44,7 +45,7 @@ class Service:
 
     pid: int
     port: int
-    database: Path
+    database: Path | PostgresUrl
     location_id: str
     check_ids: tuple[str, ...]
 
@@ -85,7 +86,7 @@ class Service:
         asyncio.run(self._fill(count))
 
     async def _fill(self, count: int) -> None:
-        database = open_sqlite(self.database)
+        database = open_database(self.database)
         now_ms = time.time_ns() // 1_000_000
         runs = [self._run(number, now_ms) for number in range(count)]
         for first in range(0, count, _GROUP):
@@ -112,8 +113,8 @@ class Service:
 
 
 @contextmanager
-def open_service(folder: Path) -> Iterator[Service]:
-    """The service, for as long as the block lasts."""
+def open_service(folder: Path, *, postgres: PostgresUrl | None = None) -> Iterator[Service]:
+    """The service, for as long as the block lasts; without an address on a file in the folder."""
     port, log = free_port(), folder / "service.out"
     settings = {
         "SERVICE_HOST": "127.0.0.1",
@@ -126,13 +127,15 @@ def open_service(folder: Path) -> Iterator[Service]:
         "LOCATION_REQUESTS_PER_MINUTE": "100000000",
         "LOG_FORMAT": "json",
     }
+    if postgres is not None:
+        settings["DATABASE_URL"] = postgres.value
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     env = {**kept, **settings, "PYTHONPATH": str(HERE.parent)}
     with running([sys.executable, "-m", "service"], log=log, env=env) as process:
         wait_for_port(port, process, log=log)
         (location,) = _ask(port, "/v1/private-locations")
         check_ids = tuple(_add_check(port, number) for number in range(CHECKS))
-        database = folder / "service" / "picket.db"
+        database = postgres or folder / "service" / "picket.db"
         yield Service(process.pid, port, database, location["id"], check_ids)
 
 

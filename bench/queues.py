@@ -1,9 +1,10 @@
-"""Jobs per second through the queue: our service over HTTP beside procrastinate and pgqueuer.
+"""Jobs per second through the queue: our service over HTTP beside other queues.
 
-Ours is one `python -m service` on SQLite with agents that claim and answer at once; theirs are
-their own workers on PostgreSQL. The last line is for machines:
-`queue sqlite_b1=… sqlite_b32=… idle_polls=… wake_s=… vs_procrastinate=… vs_pgqueuer=…`.
-See README.md beside this file.
+Ours is one `python -m service`, on SQLite and on PostgreSQL, with agents that claim and answer at
+once; theirs are their own workers on PostgreSQL and on NATS. The last line is for machines: `queue
+sqlite_b1=… sqlite_b32=… idle_polls=… wake_s=… vs_procrastinate=… vs_pgqueuer=… postgres_b1=…
+postgres_b32=… held_transaction_ratio=… postgres_vs_procrastinate=… postgres_vs_pgqueuer=…
+postgres_vs_nats=…`. See README.md beside this file.
 """
 
 import argparse
@@ -13,25 +14,35 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import psycopg
+from processes import free_port, running, wait_for_port
 from queue_service import Service, open_service
+
+from service.settings import PostgresUrl
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parent / ".tools" / "peers" / "bin" / "python"
-GOALS = {"batch 1": 2_000, "batch 32": 12_000}
-AGENTS = 8
+GOALS = {
+    "SQLite, 8 agents, batch 1": 2_000,
+    "SQLite, 8 agents, batch 32": 12_000,
+    "PostgreSQL, 64 agents, batch 1": 3_000,
+    "PostgreSQL, 64 agents, batch 32": 12_000,
+}
+_CREATE = "CREATE DATABASE picket TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
+_HOLD = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM job"
 IDLE_POLLS = 4_000
 WARM_UP_S = 0.5
-WARM_UP_JOBS = 10_000
+WARM_UP_JOBS = 20_000
 MOST_PER_S = {1: 6_000, 32: 80_000}
 """More than a machine of today does; so many jobs are put into the queue for each second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """A queue on PostgreSQL, and how many jobs it is given."""
+    """Another queue, and how many jobs it is given."""
 
     name: str
     program: str
@@ -39,10 +50,12 @@ class Peer:
     jobs: int
     batches: tuple[int, ...]
     """Those that are tried; the best one is measured. procrastinate's: jobs at once."""
+    more: tuple[str, ...] = ()
+    """Further arguments of the program."""
 
     def per_s(self, address: str, jobs: int, batch: int) -> float:
         """One round."""
-        words = (PEERS, HERE / self.program, address, jobs, batch)
+        words = (PEERS, HERE / self.program, address, jobs, batch, *self.more)
         tally = json.loads(subprocess.check_output([str(word) for word in words], timeout=120))
         if tally["done"] != jobs:
             raise RuntimeError(f"{self.name} did {tally['done']} of {jobs} jobs.")
@@ -52,7 +65,7 @@ class Peer:
         """The batch size at which it is fastest."""
         rates = {batch: self.per_s(address, self.trial_jobs, batch) for batch in self.batches}
         tried = ", ".join(f"{rate:.0f} at {batch}" for batch, rate in rates.items())
-        print(f"{self.name:14} jobs/s by batch size: {tried}", flush=True)
+        print(f"{self.name:32} jobs/s by batch size: {tried}", flush=True)
         return max(rates, key=lambda batch: rates[batch])
 
 
@@ -69,6 +82,16 @@ PGQUEUER = Peer(
     trial_jobs=5_000,
     jobs=20_000,
     batches=(10, 32, 128, 512, 1024),
+)
+PGQUEUER_STORED = replace(
+    PGQUEUER, name="pgqueuer with results, 32", jobs=5_000, batches=(32,), more=("stored",)
+)
+NATS = Peer(
+    name="NATS JetStream",
+    program="queue_nats.py",
+    trial_jobs=5_000,
+    jobs=20_000,
+    batches=(1, 32, 256),
 )
 
 
@@ -89,46 +112,93 @@ def open_postgres(folder: Path) -> Iterator[str]:
         yield address
 
 
-def ours(service: Service, batch: int, for_s: float) -> Callable[[], float]:
-    """Rounds of ours: jobs per second, printed with what they cost."""
-    service.fill(WARM_UP_JOBS)
-    service.round(AGENTS, batch, WARM_UP_S)
-
-    def measure() -> float:
-        service.fill(int(MOST_PER_S[batch] * for_s))
-        seen = service.round(AGENTS, batch, for_s)
-        print(
-            f"ours, batch {batch:<2} {seen.per_s:8.0f} jobs/s   "
-            f"{seen.cpu_us:6.0f} us of the service's CPU per job",
-            flush=True,
-        )
-        return seen.per_s
-
-    return measure
+@contextmanager
+def open_nats(folder: Path) -> Iterator[str]:
+    """A JetStream server that keeps its messages in files, with its defaults; its address."""
+    port, log = free_port(), folder / "nats.out"
+    program = PEERS.with_name("nats-server")
+    words = (program, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder / "nats"))
+    with running(words, log=log) as process:
+        wait_for_port(port, process, log=log)
+        yield f"nats://127.0.0.1:{port}"
 
 
-def theirs(peer: Peer, address: str) -> Callable[[], float]:
-    """Rounds of a peer at its own best batch size."""
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """The service on one of its engines."""
+
+    engine: str
+    service: Service
+
+    def side(self, agents: int, batch: int, for_s: float) -> tuple[str, Callable[[], float]]:
+        """Its name, and rounds of it: jobs per second, printed with what they cost."""
+        name = f"{self.engine}, {agents} agents, batch {batch}"
+        self.service.fill(WARM_UP_JOBS)
+        self.service.round(agents, batch, WARM_UP_S)
+
+        def measure() -> float:
+            self.service.fill(int(MOST_PER_S[batch] * for_s))
+            seen = self.service.round(agents, batch, for_s)
+            print(
+                f"{name:32} {seen.per_s:8.0f} jobs/s   "
+                f"{seen.cpu_us:6.0f} us of the service's CPU per job",
+                flush=True,
+            )
+            return seen.per_s
+
+        return name, measure
+
+
+def theirs(peer: Peer, address: str) -> tuple[str, Callable[[], float]]:
+    """A peer's name, and rounds of it at its own best batch size."""
     batch = peer.best_batch(address)
 
     def measure() -> float:
         rate = peer.per_s(address, peer.jobs, batch)
-        print(f"{peer.name:14}{rate:7.0f} jobs/s at {batch}", flush=True)
+        print(f"{peer.name:32} {rate:8.0f} jobs/s at {batch}", flush=True)
         return rate
 
-    return measure
+    return peer.name, measure
 
 
-def compare(folder: Path, service: Service, *, rounds: int, for_s: float) -> dict[str, float]:
-    """Measure all sides in turns; the median of each."""
-    with open_postgres(folder) as address:
-        sides = {
-            "batch 1": ours(service, 1, for_s),
-            "batch 32": ours(service, 32, for_s),
-            "procrastinate": theirs(PROCRASTINATE, address),
-            "pgqueuer": theirs(PGQUEUER, address),
-        }
-        return _medians(sides, rounds)
+def compare(folder: Path, *, rounds: int, for_s: float) -> dict[str, float]:
+    """Measure all sides in turns; the median of each, and the ratio of a held transaction."""
+    with ExitStack() as stack:
+        address = stack.enter_context(open_postgres(folder))
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(_CREATE)
+        own = PostgresUrl(_replace_database(address, "picket"))
+        on_sqlite, on_postgres = folder / "on-sqlite", folder / "on-postgresql"
+        for each in (on_sqlite, on_postgres):
+            each.mkdir()
+        sqlite = Ours("SQLite", stack.enter_context(open_service(on_sqlite)))
+        postgres = Ours("PostgreSQL", stack.enter_context(open_service(on_postgres, postgres=own)))
+        sides = dict(
+            [
+                *(sqlite.side(8, batch, for_s) for batch in (1, 32)),
+                *(postgres.side(agents, batch, for_s) for agents in (8, 64) for batch in (1, 32)),
+                *(theirs(one, address) for one in (PROCRASTINATE, PGQUEUER, PGQUEUER_STORED)),
+                theirs(NATS, stack.enter_context(open_nats(folder))),
+            ]
+        )
+        rates = _medians(sides, rounds)
+        return {**rates, "held": _hold(own, postgres, rounds=rounds, for_s=for_s)}
+
+
+def _replace_database(address: str, name: str) -> str:
+    base, _, options = address.partition("?")
+    return f"{base.rpartition('/')[0]}/{name}?{options}"
+
+
+def _hold(own: PostgresUrl, ours: Ours, *, rounds: int, for_s: float) -> float:
+    """The rate while somebody holds a snapshot for all rounds, divided by the rate without."""
+    name, measure = ours.side(64, 32, for_s)
+    free = statistics.median(measure() for _ in range(rounds))
+    print(f"{name}, with a transaction held:", flush=True)
+    with psycopg.connect(own.value) as connection:
+        connection.execute(_HOLD)
+        held = statistics.median(measure() for _ in range(rounds))
+    return held / free
 
 
 def _medians(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
@@ -155,21 +225,26 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="of one round of ours")
     parser.add_argument("--polls", type=int, default=IDLE_POLLS, help="idle agents")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="picket-bench-") as name, ExitStack() as stack:
+    with tempfile.TemporaryDirectory(prefix="picket-bench-") as name:
         idle, busy = Path(name) / "idle", Path(name) / "busy"
         idle.mkdir()
         busy.mkdir()
         wake_s = wake(idle, chosen.polls)
-        service = stack.enter_context(open_service(busy))
-        rates = compare(busy, service, rounds=chosen.rounds, for_s=chosen.seconds)
+        rates = compare(busy, rounds=chosen.rounds, for_s=chosen.seconds)
     for side, goal in GOALS.items():
-        print(f"ours, {side:8} {rates[side]:8.0f} jobs/s, goal {goal}")
-    best = max(rates["batch 1"], rates["batch 32"])
+        print(f"{side:32} {rates[side]:8.0f} jobs/s, goal {goal}")
+    sqlite = [rates[f"SQLite, 8 agents, batch {batch}"] for batch in (1, 32)]
+    postgres = [rates[f"PostgreSQL, 64 agents, batch {batch}"] for batch in (1, 32)]
     print(
-        f"queue sqlite_b1={rates['batch 1']:.0f} sqlite_b32={rates['batch 32']:.0f} "
+        f"queue sqlite_b1={sqlite[0]:.0f} sqlite_b32={sqlite[1]:.0f} "
         f"idle_polls={chosen.polls} wake_s={wake_s:.2f} "
-        f"vs_procrastinate={best / rates['procrastinate']:.2f} "
-        f"vs_pgqueuer={best / rates['pgqueuer']:.2f}"
+        f"vs_procrastinate={max(sqlite) / rates[PROCRASTINATE.name]:.2f} "
+        f"vs_pgqueuer={max(sqlite) / rates[PGQUEUER.name]:.2f} "
+        f"postgres_b1={postgres[0]:.0f} postgres_b32={postgres[1]:.0f} "
+        f"held_transaction_ratio={rates['held']:.2f} "
+        f"postgres_vs_procrastinate={max(postgres) / rates[PROCRASTINATE.name]:.2f} "
+        f"postgres_vs_pgqueuer={postgres[1] / rates[PGQUEUER_STORED.name]:.2f} "
+        f"postgres_vs_nats={max(postgres) / rates[NATS.name]:.2f}"
     )
 
 
