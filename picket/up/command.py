@@ -112,6 +112,7 @@ class _Up:
     async def run(self) -> int:
         """Start everything, show results until something ends it, stop everything."""
         self._listen_for_signals()
+        self._console.print("starting service, agent and demo target…", style="dim")
         try:
             async with local_picket(self._folder, port=self._options.port) as local:
                 self._print_addresses(local)
