@@ -26,6 +26,7 @@ from service.agents.api import AgentApi
 from service.agents.artifacts import ArtifactDoor
 from service.agents.location_keys import LocationKeys
 from service.agents.presence import Presence
+from service.agents.submissions import Submissions
 from service.alert_channels import actions as alert_channels
 from service.alert_channels.delivery import Delivery
 from service.alert_channels.sending.egress import EgressRule
@@ -345,6 +346,7 @@ def _agents(
         limits=backend.limits,
         presence=presence,
         claim_queue=claim_queue,
+        submissions=Submissions(database, backend.clock),
         unnamed=UnnamedLeases(backend.monotonic),
         artifacts=ArtifactDoor(database, backend.artifacts),
         bundles=BundleDownloads(database, backend.bundles),

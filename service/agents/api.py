@@ -27,6 +27,7 @@ from service.agents.messages import (
 )
 from service.agents.model import Opened
 from service.agents.presence import MIN_AGENT_VERSION, Presence, is_too_old
+from service.agents.submissions import Submissions
 from service.bundles.api import BundleDownloads
 from service.clock import Clock
 from service.db.engine import Database
@@ -40,7 +41,7 @@ from service.jobs.long_poll import Caller, ClaimQueue
 from service.jobs.model import LEASE_MS, Claimant, fence_number, job_number
 from service.jobs.settle import Release, release
 from service.jobs.unnamed_leases import UnnamedLeases
-from service.results.ingest import Arrived, Verdict, take_results
+from service.results.ingest import Arrived
 
 log = structlog.get_logger()
 
@@ -115,8 +116,6 @@ def check_name(name: str, field: str = AGENT_ID_HEADER) -> None:
 _MOST_SLOTS: Final = 10_000
 _MOST_ITEMS: Final = 10_000
 _MOST_EVENTS: Final = 100
-_MOST_IN_BRIEF: Final = 64
-"""How many results are stored on the event loop; together they take 2 to 5 ms."""
 _PAUSE_WHEN_CLOSING_S: Final = 1.0
 _BODY_SLACK_BYTES: Final = 64 * 1024
 """Room for what stands around the results of a submission."""
@@ -138,6 +137,7 @@ class AgentApi:
     limits: RateLimits
     presence: Presence
     claim_queue: ClaimQueue
+    submissions: Submissions
     unnamed: UnnamedLeases
     artifacts: ArtifactDoor
     bundles: BundleDownloads
@@ -309,13 +309,7 @@ class AgentApi:
         read = [read_result(place, bytes(body)) for place, body in enumerate(raw.results)]
         arrived = [one for one in read if isinstance(one, Arrived)]
         rejected = [one for one in read if isinstance(one, wire.Rejected)]
-
-        def change(connection: Connection) -> list[Verdict]:
-            now_ms = self.clock.now_ms(connection)
-            return take_results(connection, arrived, location_id=call.location_id, now_ms=now_ms)
-
-        brief = len(arrived) <= _MOST_IN_BRIEF
-        verdicts = await self.database.write(change, brief=brief) if arrived else []
+        verdicts = await self.submissions.take(call.location_id, arrived) if arrived else []
         return answer_submission(arrived, verdicts, rejected)
 
     async def _pings(self, call: AgentRequest) -> Wire:

@@ -6,14 +6,13 @@ those that another process's has locked. A claim reads other features' tables as
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Final
 
 from sqlalchemy import Connection
 
 from contract.checks import Lane
 from service.db.postgresql_faults import driver
+from service.db.postgresql_rows import json_rows
 from service.jobs.model import (
     LEASE_MS,
     HeldJob,
@@ -68,7 +67,11 @@ SELECT min(due_ms) FROM job WHERE state = 0 AND location_id = %s AND lane = %s A
 """
 _ASSIGN: Final = """
 UPDATE job SET state = 1, fence = fence + 1, deliveries = deliveries + 1,
-  agent_id = %s, claim_id = %s, claimed_ms = %s, lease_until_ms = %s WHERE id = ANY(%s)
+  agent_id = new.agent_id, claim_id = new.claim_id, claimed_ms = new.claimed_ms,
+  lease_until_ms = new.lease_until_ms
+FROM json_to_recordset(%s) AS new
+  (job_id int8, agent_id text, claim_id text, claimed_ms int8, lease_until_ms int8)
+WHERE job.id = new.job_id
 """
 _RENEW: Final = """
 UPDATE job SET lease_until_ms = %s + CASE lane WHEN 'main' THEN %s ELSE %s END
@@ -141,9 +144,8 @@ class PostgresJobQueue:
 
     def assign(self, connection: Connection, assignments: Iterable[Assignment]) -> None:
         """Lease ready jobs to claims: the fence grows, the lease begins."""
-        execute = driver(connection).execute
-        for lease, alike in groupby(assignments, itemgetter(slice(1, None))):
-            execute(_ASSIGN, (*lease, [one.job_id for one in alike]))
+        if rows := list(assignments):
+            driver(connection).execute(_ASSIGN, (json_rows(Assignment._fields, rows),))
 
     def find_assigned(
         self, connection: Connection, location_id: str, claim_ids: Sequence[str]

@@ -11,26 +11,26 @@ from service.db.ids import new_ids
 from service.db.sqlite_group import driver
 from service.results.model import Cause, Record, Recorded, ResultType, RunStatus
 
-# On PostgreSQL as well: `marks` are the parameters, as the engine's driver writes them.
-INSERT_RESULT: Final = """
-INSERT INTO result (check_id, ts, id, run_id, fence, session_id, location, source, result_type,
-  status, cause, attempt, response_time_ms, over_max_response_time, scheduled_ms, stopped_ms,
-  created_ms, due_times)
-VALUES ({marks})
+RESULT_COLUMNS: Final = """
+  check_id, ts, id, run_id, fence, session_id, location, source, result_type, status, cause,
+  attempt, response_time_ms, over_max_response_time, scheduled_ms, stopped_ms, created_ms, due_times
 """
+# On PostgreSQL as well: `rows` is where they come from.
 PUT_STATE: Final = """
-INSERT INTO check_state (check_id, status, since_ms, result_id, result_ms) VALUES ({marks})
+INSERT INTO check_state (check_id, status, since_ms, result_id, result_ms) {rows}
 ON CONFLICT (check_id) DO UPDATE SET
   since_ms = CASE WHEN check_state.status = excluded.status THEN check_state.since_ms
     ELSE excluded.since_ms END,
   status = excluded.status, result_id = excluded.result_id, result_ms = excluded.result_ms
 WHERE (excluded.result_ms, excluded.result_id) > (check_state.result_ms, check_state.result_id)
 """
-_RESULT: Final = INSERT_RESULT.format(marks=", ".join(["?"] * 18))
+_RESULT: Final = "INSERT INTO result ({columns}) VALUES ({marks})".format(  # noqa: S608 - names
+    columns=RESULT_COLUMNS, marks=", ".join("?" * 18)
+)
 _SLUG: Final = "SELECT slug_name FROM private_location WHERE id = ?"
 _DETAIL: Final = "INSERT INTO result_detail (id, body) VALUES (?, ?)"
 _FINAL: Final = "INSERT INTO run_final (run_id, fence, result_ms, body) VALUES (?, ?, ?, ?)"
-_STATE: Final = PUT_STATE.format(marks=", ".join(["?"] * 5))
+_STATE: Final = PUT_STATE.format(rows=f"VALUES ({', '.join('?' * 5)})")
 _FINAL_FENCE: Final = "SELECT fence FROM run_final WHERE run_id = ?"
 _SETTLED: Final = """
 SELECT 1 FROM run_final f JOIN result r ON r.check_id = ? AND r.ts = f.result_ms
@@ -98,7 +98,7 @@ def _slugs(sqlite: sqlite3.Connection, location_ids: Iterable[str]) -> Mapping[s
 
 
 def result_row(result_id: str, record: Record, slug: str, now_ms: int) -> tuple[object, ...]:
-    """A row of `result`, as `INSERT_RESULT` has it."""
+    """A row of `result`, in the order of `RESULT_COLUMNS`."""
     return (
         record.check_id,
         record.started_ms,

@@ -27,7 +27,7 @@ with __main__.loading():  # as the service itself
 
     from contract.checks import Lane
     from service import app
-    from service.agents import api, presence
+    from service.agents import api, presence, submissions
     from service.alert_channels import rules as channel_rules
     from service.alerting import rules as alert_rules
     from service.db import databases, sqlite, sqlite_group
@@ -102,7 +102,7 @@ class Executioner:
     def watch(self) -> None:
         """Put itself between the service and its database."""
         _put(long_poll, "assign_jobs", self._at("claim", long_poll.assign_jobs, did=_did_deal))
-        _put(api, "take_results", self._at("results", api.take_results))
+        _put(submissions, "take_results", self._at("results", submissions.take_results))
         _put(api, "release", self._at("release", api.release, did=lambda _: True))
         _put(
             schedule, "tick", self._at("tick", schedule.tick, did=lambda ticked: ticked.checks > 0)

@@ -283,7 +283,7 @@ async def test_a_claim_that_hung_up_is_dealt_nothing(claim_queue: ClaimQueue, wo
     )
     await settle()
     caller.hung_up.set()
-    assert await lost == ()
+    assert not await lost
     await world.queue(check_id)
     assert len(await wait(claim_queue, world, "claim-2")) == 1
 
