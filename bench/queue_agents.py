@@ -1,11 +1,13 @@
 """Agents without runners: each claims a batch, says that all of it passed, and claims again.
 
-Arguments: the service's port, agents, jobs per claim, seconds. Prints the tally as JSON.
+Arguments: the service's ports with commas between, agents, jobs per claim, seconds. Prints the
+tally as JSON.
 """
 
 import asyncio
 import sys
 import time
+from collections.abc import Sequence
 
 import msgspec
 import uvloop
@@ -76,9 +78,11 @@ async def work(door: Door, batch: int, ends_at: float, tally: Tally) -> None:
         tally.refused += len(jobs) - accepted
 
 
-async def drive(port: int, agents: int, batch: int, for_s: float) -> Tally:
-    """The whole round."""
-    doors = [await open_door(port, f"agent-{number}") for number in range(agents)]
+async def drive(ports: Sequence[int], agents: int, batch: int, for_s: float) -> Tally:
+    """The whole round; agents are spread over the ports."""
+    doors = [
+        await open_door(ports[number % len(ports)], f"agent-{number}") for number in range(agents)
+    ]
     tally = Tally()
     began = time.perf_counter()
     await asyncio.gather(*(work(door, batch, began + for_s, tally) for door in doors))
@@ -89,6 +93,7 @@ async def drive(port: int, agents: int, batch: int, for_s: float) -> Tally:
 
 
 if __name__ == "__main__":
-    port, agents, batch = map(int, sys.argv[1:4])
-    found = uvloop.run(drive(port, agents, batch, float(sys.argv[4])))
+    ports = [int(port) for port in sys.argv[1].split(",")]
+    agents, batch = map(int, sys.argv[2:4])
+    found = uvloop.run(drive(ports, agents, batch, float(sys.argv[4])))
     sys.stdout.buffer.write(msgspec.json.encode(found))

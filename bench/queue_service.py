@@ -1,4 +1,4 @@
-"""The service under measurement: one process on SQLite or PostgreSQL, and jobs in its queue."""
+"""The service under measurement: a process on SQLite, or two on PostgreSQL, and jobs for it."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ from service.settings import PostgresUrl
 HERE = Path(__file__).resolve().parent
 API_KEY = "cu_benchmark_key_0123456789abcdefghij"
 CHECKS = 100
+CHECKS_OF_REPLICAS = 2_000
+"""64 agents hold 2,048 jobs at batch 32: they should be of as many checks."""
+REPLICAS = 2
 _GROUP = 5_000
 """Jobs put into the queue at once, so that the service waits for the file for milliseconds only."""
 
@@ -36,28 +39,28 @@ class Measured:
 
     per_s: float
     cpu_us: float
-    """Of the service, per job."""
+    """Of all the service's processes, per job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """The running service."""
 
-    pid: int
-    port: int
+    pids: tuple[int, ...]
+    ports: tuple[int, ...]
     database: Path | PostgresUrl
     location_id: str
     check_ids: tuple[str, ...]
 
     def round(self, agents: int, batch: int, for_s: float) -> Measured:
         """Let agents work for so long."""
-        words = (self.port, agents, batch, for_s)
+        words = (",".join(map(str, self.ports)), agents, batch, for_s)
         command = [sys.executable, str(HERE / "queue_agents.py"), *map(str, words)]
-        before = cpu_s(self.pid)
+        before = sum(map(cpu_s, self.pids))
         tally = json.loads(subprocess.check_output(command, timeout=for_s + 30))
         if tally["refused"]:
             raise RuntimeError(f"{tally['refused']} results were refused.")
-        used_s, done = cpu_s(self.pid) - before, tally["done"]
+        used_s, done = sum(map(cpu_s, self.pids)) - before, tally["done"]
         return Measured(done / tally["took_s"], used_s / done * 1e6)
 
     def wake(self, agents: int) -> tuple[float, float]:
@@ -66,7 +69,7 @@ class Service:
         The clock runs while the jobs are put into the queue. Another connection does that, so that
         waking costs no more than one ordinary request: a person starts one more check.
         """
-        command = [sys.executable, str(HERE / "queue_wake.py"), str(self.port), str(agents)]
+        command = [sys.executable, str(HERE / "queue_wake.py"), str(self.ports[0]), str(agents)]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as idle:
@@ -74,7 +77,7 @@ class Service:
             assert idle.stdout is not None
             if idle.stdout.readline() != "waiting\n":
                 raise RuntimeError("The idle agents could not wait; see above.")
-            held_mb = resident_mb(self.pid)
+            held_mb = resident_mb(self.pids[0])
             idle.stdin.write("go\n")
             idle.stdin.flush()
             self.fill(agents - 1)
@@ -109,22 +112,47 @@ class Service:
         )
 
     def _trigger(self, check_id: str) -> None:
-        _ask(self.port, "/v1/check-sessions/trigger", {"target": {"checkId": [check_id]}})
+        _ask(self.ports[0], "/v1/check-sessions/trigger", {"target": {"checkId": [check_id]}})
 
 
 @contextmanager
 def open_service(folder: Path, *, postgres: PostgresUrl | None = None) -> Iterator[Service]:
-    """The service, for as long as the block lasts; without an address on a file in the folder."""
-    port, log = free_port(), folder / "service.out"
+    """The service, for as long as the block lasts: one process on a file, or two on PostgreSQL."""
+    with ExitStack() as stack:
+        names = [f"service-{number}" for number in range(REPLICAS if postgres else 1)]
+        found = [stack.enter_context(_open_process(folder, name, postgres)) for name in names]
+        ports = tuple(port for _, port in found)
+        (location,) = _ask(ports[0], "/v1/private-locations")
+        checks = CHECKS_OF_REPLICAS if postgres else CHECKS
+        check_ids = tuple(_add_check(ports[0], number) for number in range(checks))
+        yield Service(
+            tuple(pid for pid, _ in found),
+            ports,
+            postgres or folder / names[0] / "picket.db",
+            location["id"],
+            check_ids,
+        )
+
+
+@contextmanager
+def _open_process(
+    folder: Path, name: str, postgres: PostgresUrl | None
+) -> Iterator[tuple[int, int]]:
+    """Its pid, and its port."""
+    port, log = free_port(), folder / f"{name}.out"
     settings = {
         "SERVICE_HOST": "127.0.0.1",
         "SERVICE_PORT": str(port),
-        "SERVICE_DATA_DIR": str(folder / "service"),
+        "SERVICE_DATA_DIR": str(folder / name),
+        "TRACE_VIEWER_PORT": "off",
         "FIRST_API_KEY": API_KEY,
         "FIRST_LOCATION_KEY": KEY,
+        "KEY_PEPPER": "p" * 32,
+        "SERVICE_MASTER_KEY": "ab" * 32,
         "LOG_LEVEL": "INFO",
         # Far beyond what a machine does, so that requests are counted and none is refused.
         "LOCATION_REQUESTS_PER_MINUTE": "100000000",
+        "API_REQUESTS_PER_MINUTE": "100000000",
         "LOG_FORMAT": "json",
     }
     if postgres is not None:
@@ -133,10 +161,7 @@ def open_service(folder: Path, *, postgres: PostgresUrl | None = None) -> Iterat
     env = {**kept, **settings, "PYTHONPATH": str(HERE.parent)}
     with running([sys.executable, "-m", "service"], log=log, env=env) as process:
         wait_for_port(port, process, log=log)
-        (location,) = _ask(port, "/v1/private-locations")
-        check_ids = tuple(_add_check(port, number) for number in range(CHECKS))
-        database = postgres or folder / "service" / "picket.db"
-        yield Service(process.pid, port, database, location["id"], check_ids)
+        yield process.pid, port
 
 
 def _add_check(port: int, number: int) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from service.clock import Clock
-from service.db.engine import Database, DatabaseBusyError
+from service.db.engine import Database, DatabaseBusyError, Line
 from service.results.ingest import Arrived, Verdict, take_results
 
 _MOST_TOGETHER: Final = 64
@@ -87,7 +87,8 @@ class Submissions:
             now_ms = self._clock.now_ms(connection)
             return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
 
-        return await self._database.write(change, brief=len(arrived) <= _MOST_TOGETHER)
+        line = Line.RESULTS if len(arrived) <= _MOST_TOGETHER else None
+        return await self._database.write(change, brief=line)
 
 
 def _groups(waiting: Sequence[_Waiting]) -> Iterator[Sequence[_Waiting]]:

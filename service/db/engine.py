@@ -7,6 +7,7 @@ is safe, it *announces*.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -43,17 +44,25 @@ class NoticesLost:
     """Notice: what other processes announced may not have arrived here; look for yourself."""
 
 
+class Line(Enum):
+    """Brief changes that are made in the order in which they are asked for."""
+
+    CLAIMS = auto()
+    RESULTS = auto()
+
+
 class Database(Protocol):
     """The store of the whole service."""
 
-    async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         """Run a change in a transaction; returns once it is committed.
 
         `brief`: it is done within a few milliseconds, so that it may be made on the event loop; and
         it may be undone and made again, because another one of its transaction failed. Where
-        several processes share the database, brief changes of others run meanwhile, and no others;
-        what is decided by more than the rows that it locked says so with `need_alone`.
-        Changes are made in the order in which they are asked for, brief or not.
+        several processes share the database, brief changes of others and of the other line run
+        meanwhile, and no others; what is decided by more than the rows that it locked says so with
+        `need_alone`.
+        All others are made in the order in which they are asked for; on SQLite, brief ones too.
 
         Raises:
             DatabaseBusyError: another process holds the database, or too many changes wait.

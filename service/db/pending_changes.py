@@ -22,7 +22,6 @@ class Change:
     waiter: asyncio.Future[Any]
     give_up: float
     """By the monotonic clock: a change that could not begin until then is refused."""
-    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)

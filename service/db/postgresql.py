@@ -1,16 +1,13 @@
-"""PostgreSQL, which several processes of the service share; each has one line of changes.
+"""PostgreSQL, which several processes of the service share; each has three lines of changes.
 
 An ordinary change has the database to itself, across all processes, by an advisory lock: it reads,
 decides and writes as on SQLite, which has one writer. Brief changes hold that lock together with
-brief ones of other processes, and rely on the rows that they lock.
+brief ones of other lines and processes, and rely on the rows that they lock.
 Changes that wait share a transaction, so that one commit pays for up to 64 of them.
 """
 
 import asyncio
-import queue
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
@@ -19,11 +16,17 @@ import structlog
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError
 
-from service.db.engine import DatabaseBusyError, DatabaseFullError, DatabaseUnusableError, NoticeT
+from service.db.engine import (
+    DatabaseBusyError,
+    DatabaseFullError,
+    DatabaseUnusableError,
+    Line,
+    NoticeT,
+)
 from service.db.json_columns import read_json
 from service.db.pending_changes import Change, Listeners, Settled
 from service.db.postgresql_faults import Fault, driver, fault_of
-from service.db.postgresql_group import GroupWriter
+from service.db.postgresql_group import ChangeLine
 from service.db.postgresql_notices import NoticeExchange
 
 log = structlog.get_logger()
@@ -32,7 +35,6 @@ T = TypeVar("T")
 
 APPLICATION: Final = "picket"
 """How a service's connections are called in `pg_stat_activity`."""
-_GROUP: Final = 64
 _MOST_WAITING: Final = 10_000
 _READERS: Final = 4
 _OLDEST_VERSION: Final = 140_000
@@ -63,30 +65,35 @@ class PostgresDatabase:
         self._give_up_s = give_up_s
         self._loop = asyncio.get_running_loop()
         self._listeners = Listeners()
-        self._line: queue.SimpleQueue[Change | None] = queue.SimpleQueue()
-        self._next: Change | None = None
-        """Taken from the line and of no group yet; the writer's own. None: there is none."""
         self._in_line = 0
         """Changes from the first moment until they are settled."""
         self._closed = False
-        self._write_engine = _engine(url, connections=1)
+        self._write_engine = _engine(url, connections=1 + len(Line))
         require_usable(self._write_engine)
+        self._lines = {
+            one: ChangeLine(
+                self._write_engine,
+                self._pass_on,
+                name=f"db-{one.name.lower() if one else 'changes'}",
+                brief=one is not None,
+            )
+            for one in (None, *Line)
+        }
+        """None: of ordinary changes."""
         self._read_engine = _engine(url, connections=_READERS)
         event.listen(self._read_engine, "begin", _begin_snapshot)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="db-reader")
         self._exchange = NoticeExchange(_address(url), self._listeners)
         self._exchanging = self._loop.create_task(self._exchange.run(), name="db-notices")
-        self._writer = threading.Thread(target=self._keep_writing, name="db-writer", daemon=True)
-        self._writer.start()
 
-    async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         """Run a change in a transaction; returns once it is committed."""
         if self._closed or self._in_line >= _MOST_WAITING:
             raise DatabaseBusyError("too many changes are waiting for the database; try again")
         waiter: asyncio.Future[T] = self._loop.create_future()
         self._in_line += 1
         give_up = time.monotonic() + self._give_up_s
-        self._line.put(Change(change, waiter, give_up, brief=brief))
+        self._lines[brief].put(Change(change, waiter, give_up))
         return await waiter
 
     async def read(self, query: Callable[[Connection], T]) -> T:
@@ -102,8 +109,8 @@ class PostgresDatabase:
         if self._closed:
             return
         self._closed = True
-        self._line.put(None)
-        await asyncio.to_thread(self._writer.join)
+        for line in self._lines.values():
+            await asyncio.to_thread(line.close)
         await asyncio.to_thread(self._readers.shutdown)
         self._exchange.close()
         await self._exchanging
@@ -130,31 +137,9 @@ class PostgresDatabase:
             driver(connection).commit()  # a rollback would have the driver prepare anew
             return answer
 
-    def _keep_writing(self) -> None:
-        writer = GroupWriter(self._write_engine)
-        while group := self._next_group():
-            settled = writer.write(group)
-            self._loop.call_soon_threadsafe(self._settle, settled)
-
-    def _next_group(self) -> deque[Change]:
-        """The next changes in line, brief ones apart; none at all once the database closes."""
-        group: deque[Change] = deque()
-        change = self._next or self._line.get()
-        self._next = None
-        while change is not None:
-            if group and group[0].brief is not change.brief:
-                self._next = change
-                return group
-            group.append(change)
-            if len(group) == _GROUP:
-                return group
-            try:
-                change = self._line.get_nowait()
-            except queue.Empty:
-                return group
-        if group:
-            self._line.put(None)
-        return group
+    def _pass_on(self, settled: list[Settled]) -> None:
+        """From the thread of a line."""
+        self._loop.call_soon_threadsafe(self._settle, settled)
 
     def _settle(self, settled: list[Settled]) -> None:
         self._in_line -= len(settled)

@@ -1,5 +1,7 @@
 """Changes of PostgreSQL in groups: one transaction, one lock, and a savepoint for each."""
 
+import queue
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -27,6 +29,7 @@ _LOCK: Final = 0x7069636B6574
 # Without parameters, so that the two statements go together.
 _BEGIN_ALONE: Final = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
 _BEGIN_SHARED: Final = f"BEGIN; SELECT pg_advisory_xact_lock_shared({_LOCK})"
+_GROUP: Final = 64
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0
 
@@ -38,18 +41,62 @@ class _LostError(Exception):
         self.fault = fault
 
 
-class GroupWriter:
+class ChangeLine:
+    """Makes changes in order, on a thread and by a connection of its own."""
+
+    def __init__(
+        self, engine: Engine, settle: Callable[[list[Settled]], None], *, name: str, brief: bool
+    ) -> None:
+        self._line: queue.SimpleQueue[Change | None] = queue.SimpleQueue()
+        """None: the line is closed."""
+        self._settle = settle
+        self._writer = _GroupWriter(engine, brief=brief)
+        self._thread = threading.Thread(target=self._keep_writing, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, change: Change) -> None:
+        """Have a change made after those before it; `settle` is told on the line's thread."""
+        self._line.put(change)
+
+    def close(self) -> None:
+        """Return once all changes in line are settled; there must be no later one."""
+        self._line.put(None)
+        self._thread.join()
+
+    def _keep_writing(self) -> None:
+        while group := self._next_group():
+            self._settle(self._writer.write(group))
+
+    def _next_group(self) -> deque[Change]:
+        """The next changes in line; none at all once it is closed."""
+        group: deque[Change] = deque()
+        change = self._line.get()
+        while change is not None:
+            group.append(change)
+            if len(group) == _GROUP:
+                return group
+            try:
+                change = self._line.get_nowait()
+            except queue.Empty:
+                return group
+        if group:
+            self._line.put(None)
+        return group
+
+
+class _GroupWriter:
     """Makes changes by one connection, which is replaced when it breaks; for one thread."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, brief: bool) -> None:
         self._engine = engine
+        self._brief = brief
 
     def write(self, group: deque[Change]) -> list[Settled]:
         """Commit what can be committed; every change is settled in one way or another.
 
         What lost its transaction through no fault of its own is made again until its time is over.
         """
-        if group[0].brief and (settled := self._try_together(group)) is not None:
+        if self._brief and (settled := self._try_together(group)) is not None:
             return settled
         pause_s = _FIRST_PAUSE_S
         refused: list[Settled] = []

@@ -24,7 +24,13 @@ import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
-from service.db.engine import DatabaseBusyError, DatabaseFullError, DatabaseUnusableError, NoticeT
+from service.db.engine import (
+    DatabaseBusyError,
+    DatabaseFullError,
+    DatabaseUnusableError,
+    Line,
+    NoticeT,
+)
 from service.db.json_columns import read_json
 from service.db.pending_changes import Change, Listeners, Settled
 from service.db.sqlite_group import (
@@ -108,7 +114,7 @@ class SqliteDatabase:
         self._writer = threading.Thread(target=self._keep_writing, name="db-writer", daemon=True)
         self._writer.start()
 
-    async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         """Run a change in a transaction; returns once it is committed."""
         if self._closed or self._in_line + len(self._brief) >= _MOST_WAITING:
             raise DatabaseBusyError("too many changes are waiting for the database; try again")

@@ -19,6 +19,7 @@ from service.db.engine import (
     DatabaseBusyError,
     DatabaseFullError,
     DatabaseUnsureError,
+    Line,
     NoticesLost,
 )
 from service.jobs import store
@@ -433,7 +434,8 @@ class ClaimQueue:
 
         self._remember(location_id, waiters)
         try:
-            result = await self._database.write(change, brief=_is_brief(waiters, claimants))
+            line = Line.CLAIMS if _is_brief(waiters, claimants) else None
+            result = await self._database.write(change, brief=line)
         except DatabaseBusyError as problem:
             if not isinstance(problem, DatabaseFullError):
                 log.warning("claims.postponed", claims=len(waiters), reason=str(problem))

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, text
 from structlog.testing import capture_logs
 
 from service.db import databases
+from service.db.engine import Line
 from service.db.sqlite import SqliteDatabase
 from tests.servers.service import serve_service
 
@@ -31,7 +32,7 @@ async def test_a_full_disk_is_answered_with_507_and_is_one_line_of_the_log(
 
     monkeypatch.setattr(databases, "open_sqlite", opening)
     async with serve_service(tmp_path) as service:
-        for brief in (False, True):  # each has a connection of its own
+        for brief in (None, Line.RESULTS):  # each has a connection of its own
             await opened[-1].write(allow_pages(1), brief=brief)
         with capture_logs() as logs:
             # A page that is half empty still takes some groups.
@@ -46,6 +47,6 @@ async def test_a_full_disk_is_answered_with_507_and_is_one_line_of_the_log(
         assert (await service.alice.get("/v1/check-groups")).status == 200
         events = [one["event"] for one in logs if one["log_level"] in {"warning", "error"}]
         assert events == ["database.disk_full"]
-        for brief in (False, True):
+        for brief in (None, Line.RESULTS):
             await opened[-1].write(allow_pages(1_000_000), brief=brief)
         assert (await service.alice.post("/v1/check-groups", GROUP)).status == 201

@@ -11,7 +11,7 @@ from contract.job import Job
 from contract.result import Status
 from contract.wire import decode
 from service.clock import GapWatch
-from service.db.engine import Database, DatabaseBusyError, announce
+from service.db.engine import Database, DatabaseBusyError, Line, announce
 from service.jobs import claims
 from service.jobs.long_poll import (
     MOST_IN_ROUND,
@@ -34,14 +34,14 @@ class CountingDatabase:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.writes = 0
-        self.brief: list[bool] = []
+        self.brief: list[Line | None] = []
         """Of each change, whether it is to be made on the loop."""
         self.busy = 0
         """So many of the next changes are refused."""
         self.hold: asyncio.Event | None = None
         """Changes wait for this. None: they do not."""
 
-    async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         self.writes += 1
         self.brief.append(brief)
         if self.hold is not None:
@@ -271,7 +271,7 @@ async def test_a_round_of_idle_claims_is_made_on_the_loop_and_one_of_repeated_on
     await wait(claim_queue, world, "claim-1")
     await wait(claim_queue, world, "claim-2", wait_s=0)
     await wait(claim_queue, world, "claim-1")
-    assert database.brief == [True, True, False]
+    assert database.brief == [Line.CLAIMS, Line.CLAIMS, None]
 
 
 async def test_a_claim_that_hung_up_is_dealt_nothing(claim_queue: ClaimQueue, world: World) -> None:
