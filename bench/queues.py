@@ -1,10 +1,10 @@
 """Jobs per second through the queue: our service over HTTP beside other queues.
 
 Ours is one `python -m service` on SQLite, and two on PostgreSQL, with agents that claim and answer
-at once; theirs are their own workers on PostgreSQL and on NATS. The last line is for machines: `queue
-sqlite_b1=… sqlite_b32=… idle_polls=… wake_s=… vs_procrastinate=… vs_pgqueuer=… postgres_b1=…
-postgres_b32=… held_transaction_ratio=… postgres_vs_procrastinate=… postgres_vs_pgqueuer=…
-postgres_vs_nats=…`. See README.md beside this file.
+at once; theirs are their own workers on PostgreSQL and on NATS. The last line is for machines:
+`queue sqlite_b1=… sqlite_b32=… idle_polls=… wake_s=… vs_procrastinate=… vs_pgqueuer=…
+postgres_b1=… postgres_b32=… held_transaction_ratio=… postgres_vs_procrastinate=…
+postgres_vs_pgqueuer=… postgres_vs_nats=…`. See README.md beside this file.
 """
 
 import argparse

@@ -25,6 +25,7 @@ from service.clock import NO_GAP, Gap
 from service.jobs.engines import queue_of
 from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
 from service.jobs.queue import Assignment, JobQueue, ReadyQuery
+from service.jobs.ready_floors import ReadyFloors
 from service.jobs.settle import end_unreadable
 from service.jobs.unrelayed_pings import RECHECK_MS, PingGate, PingReports
 from service.locations.secrets import decrypt_proxy
@@ -59,6 +60,7 @@ class ClaimScope:
     location_id: str
     vault: Vault
     reports: PingReports = field(default_factory=PingReports)
+    floors: ReadyFloors = field(default_factory=ReadyFloors)
     gap: Gap = NO_GAP
     """The service's last one."""
 
@@ -142,7 +144,8 @@ class _Assigner:
         if not wanted or not check_types:
             return False
         limit = min(wanted, _MOST_AT_ONCE)
-        ready = self._find_ready(ReadyQuery(self.location_id, lane, check_types, limit))
+        query = ReadyQuery(self.location_id, lane, check_types, limit, self.scope.floors)
+        ready = self._find_ready(query)
         left = deque(ready)
         assignments: list[Assignment] = []
         for who, jobs, slots in capacity:

@@ -25,6 +25,7 @@ from service.db.engine import (
 from service.jobs import store
 from service.jobs.claims import AssignedJobs, ClaimScope, assign_jobs
 from service.jobs.model import LEASE_MS, Claimant, JobsDue, job_number
+from service.jobs.ready_floors import ReadyFloors
 from service.jobs.settle import Release, release
 from service.jobs.unrelayed_pings import PingReports
 from service.locations.model import LocationKeyEnded
@@ -101,6 +102,7 @@ class LocationWaiters:
     empty_for: set[JobFilter | tuple[JobFilter, str]] = field(default_factory=set)
     """Filters for which nothing was there since the last notice; with an agent, nothing for it."""
     reports: PingReports = field(default_factory=PingReports)
+    floors: ReadyFloors = field(default_factory=ReadyFloors)
     is_assigning: bool = False
     _timer: asyncio.TimerHandle | None = None
     """Runs the next round by itself when a job turns due. None: no job waits for its time."""
@@ -386,10 +388,12 @@ class ClaimQueue:
     def _on_jobs_due(self, notice: JobsDue) -> None:
         if location := self._locations.get(notice.location_id):
             location.empty_for.clear()
+            location.floors.announce(notice.due_ms)
             self._start_rounds(notice.location_id, location)
 
     def _on_notices_lost(self, _: NoticesLost) -> None:
         for location_id, location in self._locations.items():
+            location.floors.announce(0)
             if location.waiters:
                 location.empty_for.clear()
                 self._start_rounds(location_id, location)
@@ -429,7 +433,7 @@ class ClaimQueue:
         def change(connection: Connection) -> AssignedJobs:
             now_ms = self._clock.now_ms(connection)
             gap = self._watch.last_gap(now_ms)
-            scope = ClaimScope(location_id, self._vault, location.reports, gap)
+            scope = ClaimScope(location_id, self._vault, location.reports, location.floors, gap)
             return assign_jobs(connection, scope, claimants, now_ms=now_ms)
 
         self._remember(location_id, waiters)

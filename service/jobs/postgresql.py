@@ -44,11 +44,12 @@ SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms,
 FROM job j JOIN check_ c ON c.id = j.check_id
 """
 # One range of the index, in its order, and one priority at a time, so that a retry that waits for
-# its time costs a claim nothing.
-_READY: Final = (
+# its time costs a claim nothing, and neither do rows before the first job that was found last.
+READY: Final = (
     _READY_COLUMNS.format(fence="j.fence")
     + """
-WHERE j.state = 0 AND j.location_id = %s AND j.lane = %s AND j.priority = %s AND j.due_ms <= %s
+WHERE j.state = 0 AND j.location_id = %s AND j.lane = %s AND j.priority = %s
+  AND (j.due_ms, j.id) >= (%s, %s) AND j.due_ms <= %s
   AND j.check_type = ANY(%s) ORDER BY j.due_ms, j.id LIMIT %s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
 )
@@ -121,9 +122,15 @@ class PostgresJobQueue:
         types = [one.value for one in query.check_types]
         jobs: list[ReadyJob] = []
         for priority in _PRIORITIES:
-            asked = (query.location_id, query.lane.value, priority, now_ms, types)
             left = query.limit - len(jobs)
-            jobs += map(ReadyJob._make, execute(_READY, (*asked, left)) if left else ())
+            if not left:
+                break
+            key = (query.lane, query.check_types, priority)
+            floor = query.floors.begin(key, now_ms=now_ms)
+            asked = (query.location_id, query.lane.value, priority, *floor, now_ms, types, left)
+            found = [ReadyJob._make(row) for row in execute(READY, asked)]
+            query.floors.end(key, (found[0].due_ms, found[0].id) if found else (now_ms, 0))
+            jobs += found
         return jobs
 
     def load_place(self, connection: Connection, location_id: str) -> JobPlace:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from contract.checks import CheckType, Lane
 from service.db.engine import announce
 from service.jobs.model import HeldJob, JobPlace, JobsDue, NewRun, ReadyJob, RequeuedJob
+from service.jobs.ready_floors import ReadyFloors
 
 
 class Assignment(NamedTuple):
@@ -31,6 +32,7 @@ class ReadyQuery(NamedTuple):
     lane: Lane
     check_types: frozenset[CheckType]
     limit: int
+    floors: ReadyFloors
 
 
 class JobQueue(Protocol):

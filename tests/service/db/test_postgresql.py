@@ -17,6 +17,7 @@ from service.db.engine import (
     DatabaseFullError,
     DatabaseUnsureError,
     DatabaseUnusableError,
+    Line,
     announce,
     need_alone,
 )
@@ -64,9 +65,10 @@ async def other(url: str) -> AsyncIterator[PostgresDatabase]:
     await opened.close()
 
 
-@pytest.fixture(params=[False, True], ids=["in line", "brief"])
-def brief(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
+@pytest.fixture(params=[None, Line.RESULTS], ids=["in line", "brief"])
+def brief(request: pytest.FixtureRequest) -> Line | None:
+    found: Line | None = request.param
+    return found
 
 
 def add(number: int) -> Callable[[Connection], int]:
@@ -92,27 +94,27 @@ def cut_all_off(url: str) -> None:
 
 
 async def test_changes_that_wait_together_are_all_kept(
-    database: PostgresDatabase, *, brief: bool
+    database: PostgresDatabase, *, brief: Line | None
 ) -> None:
     await asyncio.gather(*(database.write(add(number), brief=brief) for number in range(300)))
     assert await count(database) == 300
 
 
-async def test_changes_are_made_in_the_order_in_which_they_are_asked_for(
-    database: PostgresDatabase,
+async def test_changes_of_a_line_are_made_in_the_order_in_which_they_are_asked_for(
+    database: PostgresDatabase, *, brief: Line | None
 ) -> None:
     made: list[int] = []
 
     def note(number: int) -> Callable[[Connection], None]:
         return lambda _: made.append(number)
 
-    changes = [database.write(note(number), brief=number % 3 == 0) for number in range(50)]
+    changes = [database.write(note(number), brief=brief) for number in range(50)]
     await asyncio.gather(*changes)
     assert made == list(range(50))
 
 
 async def test_a_failing_change_spoils_none_of_its_neighbours(
-    database: PostgresDatabase, *, brief: bool
+    database: PostgresDatabase, *, brief: Line | None
 ) -> None:
     changes = [database.write(add(number), brief=brief) for number in (1, 2, 1, 3)]
     done = await asyncio.gather(*changes, return_exceptions=True)
@@ -135,7 +137,7 @@ async def test_a_change_that_hides_the_failure_of_a_statement_fails(
 
 
 async def test_a_notice_comes_after_the_commit_and_only_then(
-    database: PostgresDatabase, url: str, *, brief: bool
+    database: PostgresDatabase, url: str, *, brief: Line | None
 ) -> None:
     seen: list[tuple[str, int]] = []
 
@@ -162,7 +164,7 @@ async def test_a_notice_comes_after_the_commit_and_only_then(
 
 
 async def test_a_part_that_fails_leaves_nothing_and_the_rest_stands(
-    database: PostgresDatabase, *, brief: bool
+    database: PostgresDatabase, *, brief: Line | None
 ) -> None:
     def change(connection: Connection) -> Exception | None:
         add(1)(connection)
@@ -200,7 +202,9 @@ async def test_brief_changes_of_two_processes_run_beside_each_other(
 
         return change
 
-    await asyncio.gather(database.write(meet(0), brief=True), other.write(meet(1), brief=True))
+    await asyncio.gather(
+        database.write(meet(0), brief=Line.RESULTS), other.write(meet(1), brief=Line.RESULTS)
+    )
 
 
 async def test_a_brief_change_that_needs_the_database_alone_gets_it(
@@ -210,7 +214,9 @@ async def test_a_brief_change_that_needs_the_database_alone_gets_it(
         need_alone(connection)
         count_up(connection)
 
-    changes = [one.write(change, brief=True) for _ in range(50) for one in (database, other)]
+    changes = [
+        one.write(change, brief=Line.RESULTS) for _ in range(50) for one in (database, other)
+    ]
     await asyncio.gather(*changes)
     total = text("SELECT value FROM total")
     assert await other.read(lambda c: c.execute(total).scalar_one()) == 100
@@ -248,7 +254,7 @@ async def test_it_goes_on_when_all_connections_are_cut_off(
     async def keep_adding(first: int) -> None:
         for number in range(first, first + 60):
             try:
-                await database.write(add(number), brief=first % 2 == 0)
+                await database.write(add(number), brief=None if first % 2 else Line.RESULTS)
             except (DatabaseUnsureError, IntegrityError):
                 unsure.append(number)
             else:

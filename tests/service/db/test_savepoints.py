@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from service.db.engine import Database, DatabaseFullError, announce
+from service.db.engine import Database, DatabaseFullError, Line, announce
 from service.db.savepoints import attempt
 from service.db.sqlite import open_sqlite
 
@@ -35,10 +35,10 @@ async def names(database: Database) -> list[str]:
     return await database.read(lambda c: list(c.execute(text("SELECT name FROM note")).scalars()))
 
 
-@pytest.mark.parametrize("brief", [False, True])
+@pytest.mark.parametrize("brief", [None, Line.RESULTS])
 @pytest.mark.parametrize("changes", [1, CHANGES])
 async def test_of_a_part_that_fails_nothing_is_left_and_the_rest_stands(
-    tmp_path: Path, changes: int, *, brief: bool
+    tmp_path: Path, changes: int, *, brief: Line | None
 ) -> None:
     database, told = open_sqlite(tmp_path / "notes.db"), list[str]()
     database.listen(str, told.append)

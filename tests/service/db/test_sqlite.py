@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from structlog.testing import capture_logs
 
 from service.db import sqlite
-from service.db.engine import DatabaseBusyError, DatabaseFullError, announce
+from service.db.engine import DatabaseBusyError, DatabaseFullError, Line, announce
 from service.db.sqlite import SqliteDatabase, open_sqlite
 from tests.builders.patience import LONG_S
 
@@ -26,9 +26,10 @@ async def database(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
     await opened.close()
 
 
-@pytest.fixture(params=[False, True], ids=["in line", "brief"])
-def brief(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
+@pytest.fixture(params=[None, Line.RESULTS], ids=["in line", "brief"])
+def brief(request: pytest.FixtureRequest) -> Line | None:
+    found: Line | None = request.param
+    return found
 
 
 def add(number: int) -> Callable[[Connection], int]:
@@ -47,7 +48,7 @@ def lock(database_file: Path) -> sqlite3.Connection:
 
 
 async def test_what_was_acknowledged_is_read_by_others(
-    database: SqliteDatabase, tmp_path: Path, *, brief: bool
+    database: SqliteDatabase, tmp_path: Path, *, brief: Line | None
 ) -> None:
     await database.write(add(1), brief=brief)
     with sqlite3.connect(tmp_path / "notes.db") as other:
@@ -56,14 +57,14 @@ async def test_what_was_acknowledged_is_read_by_others(
 
 
 async def test_changes_that_wait_together_are_all_kept(
-    database: SqliteDatabase, *, brief: bool
+    database: SqliteDatabase, *, brief: Line | None
 ) -> None:
     await asyncio.gather(*(database.write(add(number), brief=brief) for number in range(500)))
     assert await count(database) == 500
 
 
 async def test_a_failing_change_spoils_none_of_its_neighbours(
-    database: SqliteDatabase, *, brief: bool
+    database: SqliteDatabase, *, brief: Line | None
 ) -> None:
     changes = [database.write(add(number), brief=brief) for number in (1, 2, 1, 3)]
     done = await asyncio.gather(*changes, return_exceptions=True)
@@ -72,7 +73,7 @@ async def test_a_failing_change_spoils_none_of_its_neighbours(
 
 
 async def test_a_failing_change_leaves_nothing_of_itself(
-    database: SqliteDatabase, *, brief: bool
+    database: SqliteDatabase, *, brief: Line | None
 ) -> None:
     def half(connection: Connection) -> None:
         add(1)(connection)
@@ -84,7 +85,7 @@ async def test_a_failing_change_leaves_nothing_of_itself(
 
 
 async def test_a_notice_comes_after_the_commit_and_only_then(
-    database: SqliteDatabase, tmp_path: Path, *, brief: bool
+    database: SqliteDatabase, tmp_path: Path, *, brief: Line | None
 ) -> None:
     seen: list[tuple[str, int]] = []
     other = sqlite3.connect(tmp_path / "notes.db")
@@ -111,7 +112,7 @@ async def test_a_notice_comes_after_the_commit_and_only_then(
 
 
 async def test_what_is_made_again_after_a_neighbours_failure_is_told_once(
-    database: SqliteDatabase, *, brief: bool
+    database: SqliteDatabase, *, brief: Line | None
 ) -> None:
     heard: list[int] = []
     database.listen(int, heard.append)
@@ -131,7 +132,7 @@ async def test_what_is_made_again_after_a_neighbours_failure_is_told_once(
 
 
 async def test_a_listener_that_fails_holds_up_neither_changes_nor_other_listeners(
-    database: SqliteDatabase, *, brief: bool
+    database: SqliteDatabase, *, brief: Line | None
 ) -> None:
     heard: list[str] = []
 
@@ -148,7 +149,7 @@ async def test_a_listener_that_fails_holds_up_neither_changes_nor_other_listener
 
 
 async def test_a_change_waits_until_another_process_lets_go(
-    database: SqliteDatabase, tmp_path: Path, *, brief: bool
+    database: SqliteDatabase, tmp_path: Path, *, brief: Line | None
 ) -> None:
     patient = open_sqlite(tmp_path / "notes.db", busy_timeout_s=0.05, give_up_s=LONG_S)
     other = lock(tmp_path / "notes.db")
@@ -162,7 +163,7 @@ async def test_a_change_waits_until_another_process_lets_go(
 
 
 async def test_a_change_is_refused_when_the_lock_is_held_too_long(
-    database: SqliteDatabase, tmp_path: Path, *, brief: bool
+    database: SqliteDatabase, tmp_path: Path, *, brief: Line | None
 ) -> None:
     other = lock(tmp_path / "notes.db")
     with pytest.raises(DatabaseBusyError):
@@ -183,7 +184,7 @@ async def test_reading_goes_on_while_another_process_writes(
 
 
 async def test_a_full_disk_refuses_the_change_and_the_next_ones_go_on(
-    database: SqliteDatabase, *, brief: bool
+    database: SqliteDatabase, *, brief: Line | None
 ) -> None:
     await database.write(lambda c: c.execute(text("CREATE TABLE big (body BLOB)")))
     await database.write(lambda c: c.execute(text("PRAGMA max_page_count = 20")), brief=brief)
@@ -195,7 +196,7 @@ async def test_a_full_disk_refuses_the_change_and_the_next_ones_go_on(
 
 
 async def test_a_change_stands_although_its_waiter_has_gone(
-    database: SqliteDatabase, *, brief: bool
+    database: SqliteDatabase, *, brief: Line | None
 ) -> None:
     waiting = asyncio.create_task(database.write(add(1), brief=brief))
     await asyncio.sleep(0)
@@ -204,7 +205,7 @@ async def test_a_change_stands_although_its_waiter_has_gone(
     assert await count(database) == 2
 
 
-async def test_closing_finishes_what_waits(tmp_path: Path, *, brief: bool) -> None:
+async def test_closing_finishes_what_waits(tmp_path: Path, *, brief: Line | None) -> None:
     database = open_sqlite(tmp_path / "other.db")
     await database.write(lambda c: c.execute(text("CREATE TABLE note (id INTEGER PRIMARY KEY)")))
     changes = [
@@ -230,7 +231,10 @@ async def test_changes_are_made_in_the_order_in_which_they_are_asked_for(
     def note(number: int) -> Callable[[Connection], None]:
         return lambda _connection: made.append(number)
 
-    changes = [database.write(note(number), brief=number % 3 > 0) for number in range(200)]
+    changes = [
+        database.write(note(number), brief=Line.RESULTS if number % 3 else None)
+        for number in range(200)
+    ]
     await asyncio.gather(*changes)
     assert made == list(range(200))
 
@@ -239,9 +243,9 @@ async def test_brief_changes_are_made_on_the_loop_and_others_on_a_thread(
     database: SqliteDatabase,
 ) -> None:
     here = threading.get_ident()
-    assert await database.write(lambda _: threading.get_ident(), brief=True) == here
+    assert await database.write(lambda _: threading.get_ident(), brief=Line.RESULTS) == here
     assert await database.write(lambda _: threading.get_ident()) != here
-    assert await database.write(lambda _: threading.get_ident(), brief=True) == here
+    assert await database.write(lambda _: threading.get_ident(), brief=Line.RESULTS) == here
 
 
 async def test_a_brief_change_lets_the_loop_go_on_while_another_one_is_made(
@@ -250,7 +254,7 @@ async def test_a_brief_change_lets_the_loop_go_on_while_another_one_is_made(
     go_on = threading.Event()
     large = asyncio.create_task(database.write(lambda _: go_on.wait(LONG_S)))
     await asyncio.sleep(0)
-    small = asyncio.create_task(database.write(add(1), brief=True))
+    small = asyncio.create_task(database.write(add(1), brief=Line.RESULTS))
     await asyncio.sleep(0.05)
     assert not small.done()
     go_on.set()
@@ -261,7 +265,7 @@ async def test_a_brief_change_lets_the_loop_go_on_while_the_file_is_locked(tmp_p
     patient = open_sqlite(tmp_path / "notes.db", busy_timeout_s=LONG_S, give_up_s=LONG_S)
     await patient.write(lambda c: c.execute(text("CREATE TABLE note (id INTEGER PRIMARY KEY)")))
     other = lock(tmp_path / "notes.db")
-    waiting = asyncio.create_task(patient.write(add(1), brief=True))
+    waiting = asyncio.create_task(patient.write(add(1), brief=Line.RESULTS))
     await asyncio.sleep(0.05)
     assert not waiting.done()
     other.execute("ROLLBACK")
@@ -277,7 +281,7 @@ async def test_what_brief_changes_write_goes_into_the_file_from_time_to_time(
 
     async def size_after(first: int, last: int) -> int:
         for number in range(first, last):
-            await database.write(add(number), brief=True)
+            await database.write(add(number), brief=Line.RESULTS)
         return log.stat().st_size
 
     early = await size_after(0, 1_000)
@@ -285,7 +289,7 @@ async def test_what_brief_changes_write_goes_into_the_file_from_time_to_time(
 
 
 async def test_a_full_disk_is_logged_once_at_its_start_and_once_at_its_end(
-    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch, *, brief: bool
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch, *, brief: Line | None
 ) -> None:
     monkeypatch.setattr(sqlite, "_DISK_WORKS_AFTER_S", 0.0)
 
@@ -294,16 +298,16 @@ async def test_a_full_disk_is_logged_once_at_its_start_and_once_at_its_end(
 
     store = text("INSERT INTO body VALUES (zeroblob(100000))")
     await database.write(lambda c: c.execute(text("CREATE TABLE body (bytes BLOB)")).rowcount)
-    for is_brief in (False, True):  # each has a connection of its own
-        await database.write(allow_pages(1), brief=is_brief)
+    for each in (None, Line.RESULTS):  # each has a connection of its own
+        await database.write(allow_pages(1), brief=each)
     with capture_logs() as logs:
         changes = [
             database.write(lambda c: c.execute(store).rowcount, brief=brief) for _ in range(4)
         ]
         done = await asyncio.gather(*changes, return_exceptions=True)
         assert {type(one) for one in done} == {DatabaseFullError}
-        for is_brief in (False, True):
-            await database.write(allow_pages(1_000_000), brief=is_brief)
+        for each in (None, Line.RESULTS):
+            await database.write(allow_pages(1_000_000), brief=each)
         await database.write(lambda c: c.execute(store).rowcount, brief=brief)
     assert [one["event"] for one in logs] == ["database.disk_full", "database.disk_works"]
     assert logs[1]["refused"] == 4

@@ -50,7 +50,7 @@ class Location:
 
     async def claim(self, agent_id: str, *, oldest_ping_s: float | None = None) -> Sequence[Job]:
         self.reports.note(agent_id, oldest_ping_s)
-        scope = ClaimScope(self.world.location_id, self.world.vault, self.reports, self.gap)
+        scope = ClaimScope(self.world.location_id, self.world.vault, self.reports, gap=self.gap)
         claimant = a_claimant(f"claim-{next(CLAIMS)}", agent_id=agent_id)
         dealt = await self.world.change(
             lambda c, now: assign_jobs(c, scope, [claimant], now_ms=now)

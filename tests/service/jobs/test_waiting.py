@@ -7,12 +7,13 @@ from sqlalchemy import Connection
 from starlette.types import Message
 
 from contract.checks import CheckType, Lane
-from contract.job import Job
+from contract.job import Job, RunSource
 from contract.result import Status
 from contract.wire import decode
 from service.clock import GapWatch
 from service.db.engine import Database, DatabaseBusyError, Line, announce
 from service.jobs import claims
+from service.jobs.actions import WantedRuns, enqueue
 from service.jobs.long_poll import (
     MOST_IN_ROUND,
     Caller,
@@ -112,6 +113,26 @@ async def test_a_waiting_claim_gets_a_job_as_soon_as_it_is_due(
     waiting = wait(claim_queue, world)
     await settle()
     await world.queue(check_id)
+    assert len(await waiting) == 1
+
+
+async def test_a_job_that_was_due_before_others_that_were_dealt_is_dealt_at_once(
+    claim_queue: ClaimQueue, world: World
+) -> None:
+    check_id = await world.check()
+    for number in range(3):
+        world.time.pass_s(1)
+        await world.queue(check_id)
+        assert len(await wait(claim_queue, world, f"claim-{number}")) == 1
+    waiting = wait(claim_queue, world, "claim-3")
+    await settle()
+    late = WantedRuns(
+        check_id=check_id,
+        location_ids=(world.location_id,),
+        source=RunSource.SCHEDULE_NOW,
+        session_id=None,
+    )
+    await world.change(lambda c, now: enqueue(c, late, now_ms=now - 10_000))
     assert len(await waiting) == 1
 
 

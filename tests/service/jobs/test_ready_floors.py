@@ -1,0 +1,98 @@
+"""Where claims begin to search, and that no job is passed over."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection
+
+from contract.checks import CheckType, Lane
+from service.db.postgresql_faults import driver
+from service.jobs.claims import ClaimScope, assign_jobs
+from service.jobs.postgresql import READY
+from service.jobs.ready_floors import RESCAN_MS, ReadyFloors, ReadyKey
+from tests.builders.engines import ON_POSTGRESQL
+from tests.builders.world import UPTIME_TYPES, World, a_claimant
+
+URLS: ReadyKey = (Lane.UPTIME, frozenset({CheckType.URL}), 1)
+PINGS: ReadyKey = (Lane.UPTIME, frozenset({CheckType.ICMP}), 1)
+
+
+def test_a_search_begins_where_the_one_before_found_the_first_job() -> None:
+    floors = ReadyFloors()
+    assert floors.begin(URLS, now_ms=1_000) == (0, 0)
+    floors.end(URLS, (700, 4))
+    assert floors.begin(URLS, now_ms=1_001) == (700, 4)
+    assert floors.begin(PINGS, now_ms=1_001) == (0, 0)
+
+
+def test_a_job_that_comes_is_in_the_next_search_of_every_kind() -> None:
+    floors = ReadyFloors()
+    for key in (URLS, PINGS):
+        floors.begin(key, now_ms=1_000)
+        floors.end(key, (700, 4))
+    floors.announce(650)
+    floors.announce(300)
+    assert floors.begin(URLS, now_ms=1_001) == (300, 0)
+    assert floors.begin(PINGS, now_ms=1_001) == (300, 0)
+
+
+def test_a_job_that_comes_during_a_search_is_in_the_next_one() -> None:
+    floors = ReadyFloors()
+    floors.begin(URLS, now_ms=1_000)
+    floors.announce(300)
+    floors.end(URLS, (1_000, 0))
+    assert floors.begin(URLS, now_ms=1_001) == (300, 0)
+
+
+def test_all_is_searched_now_and_then() -> None:
+    floors = ReadyFloors()
+    floors.begin(URLS, now_ms=1_000)
+    floors.end(URLS, (700, 4))
+    assert floors.begin(URLS, now_ms=999 + RESCAN_MS) == (700, 4)
+    assert floors.begin(URLS, now_ms=1_000 + RESCAN_MS) == (0, 0)
+
+
+@contextmanager
+def held_transaction(address: str) -> Iterator[None]:
+    """Somebody who still sees all rows that are deleted meanwhile."""
+    with psycopg.connect(address) as connection:
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM job")
+        yield
+
+
+@ON_POSTGRESQL
+async def test_claims_pass_no_rows_of_finished_jobs_while_a_transaction_is_held(
+    world: World, postgresql_url: str
+) -> None:
+    check_id = await world.check()
+    scope = ClaimScope(world.location_id, world.vault)
+    with held_transaction(postgresql_url):
+        for number in range(30):
+            await asyncio.gather(*(world.queue(check_id) for _ in range(50)))
+            claimant = a_claimant(f"claim-{number}", slots={Lane.UPTIME: 50})
+            assigned = await world.change(
+                lambda c, now, who=claimant: assign_jobs(c, scope, [who], now_ms=now)  # type: ignore[misc]
+            )
+            assert len(assigned.jobs[0]) == 50
+        await world.queue(check_id)
+        key = (Lane.UPTIME, UPTIME_TYPES, 0)
+        floor = scope.floors.begin(key, now_ms=world.clock.now_ms(None))  # type: ignore[arg-type]
+        with_floor, without = [
+            await world.change(lambda c, now, f=one: _count_blocks(c, world, f, now))  # type: ignore[misc]
+            for one in (floor, (0, 0))
+        ]
+    assert floor > (0, 0)
+    assert with_floor < without / 2
+
+
+def _count_blocks(connection: Connection, world: World, floor: tuple[int, int], now_ms: int) -> int:
+    """How many blocks a search reads."""
+    types = [one.value for one in UPTIME_TYPES]
+    asked = (world.location_id, Lane.UPTIME.value, 0, *floor, now_ms, types, 50)
+    explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + READY
+    row: Any = driver(connection).execute(explain, asked).fetchone()  # type: ignore[call-overload]
+    plan = row[0][0]["Plan"]
+    return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
