@@ -16,7 +16,7 @@ def build_sample(account_id: str, now_ms: int) -> Alert:
         id=alert_id,
         account_id=account_id,
         check_id=f"sample-{alert_id}",
-        check_name="Sample check of Picket",
+        check_name="[Test] Sample check of Picket",
         check_type=CheckType.API,
         check_description="This is a test of the alert channel. Nothing has failed.",
         tags=("sample",),

@@ -29,7 +29,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "degradedPacketLossThreshold": "Degraded from a packet loss of",
     "degradedResponseTime": "Degraded after",
     "dependencies": "Files",
-    "doubleCheck": "Retry once (deprecated)",
+    "doubleCheck": "Retry once, if no retry strategy is set",
     "enabled": "Only when a share of the locations fails",
     "endsAt": "Ends",
     "environmentVariables": "Variables",

@@ -255,6 +255,7 @@ class _Reader:
         fields = [
             self.read(name, one, is_required=name in required)
             for name, one in schema["properties"].items()
+            if "const" not in one or one["const"] != one.get("default")  # nothing to choose
         ]
         order = {name: at for at, name in enumerate(_IN_ROWS)}
         return tuple(sorted(fields, key=lambda one: order.get(one.name, len(order))))

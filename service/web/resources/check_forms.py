@@ -73,7 +73,10 @@ _SECTIONS: Final = (
     ),
     Section(
         title="Schedule and locations",
-        fields=("frequency", "frequencyOffset", "privateLocations", "runParallel", "retryStrategy"),
+        fields=(
+            *("frequency", "frequencyOffset", "privateLocations", "runParallel"),
+            *("retryStrategy", "doubleCheck"),
+        ),
     ),
     Section(
         title="Alerting",
