@@ -29,7 +29,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "degradedPacketLossThreshold": "Degraded from a packet loss of",
     "degradedResponseTime": "Degraded after",
     "dependencies": "Files",
-    "doubleCheck": "Retry once, if no retry strategy is set",
+    "doubleCheck": "Retry once",
     "enabled": "Only when a share of the locations fails",
     "endsAt": "Ends",
     "environmentVariables": "Variables",
@@ -86,6 +86,8 @@ _LABELS: Final[Mapping[str, str]] = {
     "webhookType": "Body for",
 }
 _SHORTER_HELP: Final[Mapping[str, str]] = {
+    "doubleCheck": "Without retries of its own, a failed run is tried again at once, at another"
+    " location if the check has one.",
     "codeBundlePath": "What was uploaded, by the first letters of its SHA-256.",
     "subscriptions": "Add a check or a group by typing a part of its name.",
     "frequencyOffset": "When its first run comes. Every minute or less often: empty spreads the"
