@@ -74,7 +74,7 @@ from service.routers import install_api
 from service.scheduling.tick import GROUP, ClockWatch, Scheduler
 from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
-from service.settings import BadgeAccess, Settings
+from service.settings import BadgeAccess, PostgresUrl, Settings
 from service.sign_in import actions as sign_in
 from service.subscriptions import actions as subscriptions
 from service.subscriptions.mails import GROUP as MAIL_GROUP
@@ -193,18 +193,16 @@ async def _prepare(settings: Settings) -> tuple[Pepper, Vault]:
     database = open_database(settings.database)
     try:
         await database.write(migrate)
-        return await _held_pepper(database, settings), await open_vault(settings, database)
+        pepper = pepper_of(settings)
+        try:
+            was_used = await database.write(lambda connection: require_pepper(connection, pepper))
+        except WrongPepperError as problem:
+            raise wrong_pepper(settings) from problem
+        # Another service on the same PostgreSQL has the key that this one would make.
+        is_shared = was_used and isinstance(settings.database, PostgresUrl)
+        return pepper, await open_vault(settings, database, may_make=not is_shared)
     finally:
         await database.close()
-
-
-async def _held_pepper(database: Database, settings: Settings) -> Pepper:
-    pepper = pepper_of(settings)
-    try:
-        await database.write(lambda connection: require_pepper(connection, pepper))
-    except WrongPepperError as problem:
-        raise wrong_pepper(settings) from problem
-    return pepper
 
 
 def _first_start(

@@ -374,6 +374,11 @@ def parse_database(text: str) -> Path | PostgresUrl:
         ValueError: with the rest of a sentence that has no password.
     """
     if text.startswith(_POSTGRESQL):
+        try:
+            _ = urlsplit(text).port
+        except ValueError:
+            port = urlsplit(text).netloc.rpartition(":")[2]
+            raise ValueError(f"has the port {port}; use 1 to 65535") from None
         return PostgresUrl(text)
     path = text.removeprefix(_SQLITE)
     if path == text or not path or path == ":memory:":

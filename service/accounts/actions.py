@@ -38,8 +38,10 @@ class KeyRequest:
     """False: of a program (`sv_`)."""
 
 
-def require_pepper(connection: Connection, pepper: Pepper) -> None:
+def require_pepper(connection: Connection, pepper: Pepper) -> bool:
     """Store keys with this pepper from now on; those of an earlier version are stored anew.
+
+    True: it was in use before.
 
     Raises:
         WrongPepperError: they are stored with another one.
@@ -49,8 +51,10 @@ def require_pepper(connection: Connection, pepper: Pepper) -> None:
         store.rehash(connection, pepper.keyed)
         locations.rehash_keys(connection, pepper.keyed)
         store.insert_pepper_mark(connection, pepper.mark())
-    elif not hmac.compare_digest(mark, pepper.mark()):
+        return False
+    if not hmac.compare_digest(mark, pepper.mark()):
         raise WrongPepperError
+    return True
 
 
 def first_start(

@@ -35,17 +35,18 @@ _TABLES: Final[tuple[EncryptedTable, ...]] = (
 )
 
 
-async def open_vault(settings: Settings, database: Database) -> Vault:
+async def open_vault(settings: Settings, database: Database, *, may_make: bool = True) -> Vault:
     """The vault that all stored values open in; those of an older key are encrypted again.
 
-    So is what an earlier version has left in clear.
+    What an earlier version has left in clear is encrypted, too. `may_make`: a key that is missing
+    is made, unless something is encrypted already.
 
     Raises:
         SettingsError: there is no key, or not the one that most values were encrypted with.
     """
     heads = await database.read(_read_heads)
     by_keys = heads - {CLEAR}
-    vault = _load_vault(settings, may_make=not by_keys)
+    vault = _load_vault(settings, may_make=may_make and not by_keys)
     if not all(map(vault.knows, by_keys)):
         _require_key(settings, vault, await database.read(_count_heads))
     if not all(map(vault.is_current, heads)):

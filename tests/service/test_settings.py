@@ -129,6 +129,11 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
             "DATABASE_URL begins with mysql; use sqlite:/// and the path of a file, or postgresql://",
         ),
         (
+            "DATABASE_URL",
+            "postgresql://root:hunter2@db:tcp/x",
+            "DATABASE_URL has the port tcp; use 1 to 65535",
+        ),
+        (
             "SERVICE_PUBLIC_URL",
             "picket.example",
             (

@@ -7,6 +7,7 @@ from sqlalchemy import update
 from structlog.testing import capture_logs
 
 from service.accounts.keys import Pepper
+from service.app import running
 from service.checks import actions as checks
 from service.checks import changes as check_changes
 from service.checks import secrets as check_sealing
@@ -27,15 +28,16 @@ from service.locations import actions as locations
 from service.locations import secrets as location_sealing
 from service.locations import store as location_store
 from service.locations.model import LocationWrite
-from service.settings import Settings
+from service.settings import PostgresUrl, Settings
 from service.variables import actions, store
 from service.variables.model import Owner
 from service.variables.schemas import EnvironmentVariable, VariableWrite
 from service.variables.secrets import ENCRYPTED
 from service.vault.encryption import HEAD_BYTES, DecryptionError, Scope, Vault
-from service.vault.startup import open_vault
+from service.vault.startup import FILE, open_vault
 from tests.builders.certificates import a_client_certificate
 from tests.builders.check_bodies import check_body
+from tests.builders.engines import ON_POSTGRESQL
 from tests.builders.groups import group_body
 from tests.builders.vaults import MASTER_KEY
 from tests.builders.world import new_account
@@ -272,3 +274,25 @@ async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does
     assert PASSWORD in str(bodies["applied"])
     with pytest.raises(DecryptionError):
         check_sealing.decrypt_spec(check.spec, alone, **named)
+
+
+@ON_POSTGRESQL
+async def test_a_second_service_on_one_database_makes_no_key_of_its_own(
+    tmp_path: Path, postgresql_url: str
+) -> None:
+    def service(name: str, *keys: bytes) -> Settings:
+        url = PostgresUrl(postgresql_url)
+        folder = tmp_path / name
+        return Settings(
+            data_dir=folder, database=url, key_pepper="p" * 40, master_keys=keys, port=0
+        )
+
+    async with running(service("first")):
+        pass
+    key = bytes.fromhex((tmp_path / "first" / FILE).read_text())
+    with pytest.raises(SettingsError, match="is missing; restore it, or set SERVICE_MASTER_KEY"):
+        async with running(service("second")):
+            pass
+    assert not (tmp_path / "second" / FILE).exists()
+    async with running(service("second", key)), running(service("first")):
+        pass
