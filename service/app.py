@@ -65,6 +65,9 @@ from service.locations.health import LocationWatch
 from service.mail.mailer import Mailer
 from service.metrics import Metrics, RequestMetrics
 from service.metrics_page import MetricsPage
+from service.object_store.choice import open_store
+from service.object_store.folder import FolderStore
+from service.object_store.model import ObjectStore
 from service.oidc.provider import OpenIdProvider
 from service.pepper import pepper_of, wrong_pepper
 from service.results.model import Stored
@@ -130,17 +133,21 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     """Open the database, bring its schema up, and run the loops for as long as the context lasts.
 
     Raises:
-        SettingsError: a key or the pepper is missing, or not the one that was stored with.
+        SettingsError: a key or the pepper is missing, or not the one that was stored with; or
+            the bucket for artifacts cannot be used.
         DatabaseUnusableError: there is no keeping a database where the settings say.
         NewerSchemaError: a newer service has used the database.
     """
     clock = clock or Clock()
     pepper, vault = await _prepare(settings)
+    artifacts = await open_store(settings.artifact_bucket, settings.artifact_folder)
     database = open_database(settings.database)
     try:
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
         await database.write(lambda c: settle.extend_leases_after_gap(c, now_ms=clock.now_ms(c)))
-        backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
+        backend = _backend(
+            settings, database, clock, pepper=pepper, vault=vault, artifacts=artifacts
+        )
         watch = GapWatch(await database.read(_last_heard_ms))
         claim_queue = await open_claim_queue(database, clock, vault, watch)
         service, presence = _assemble(settings, backend, claim_queue, secrets)
@@ -148,7 +155,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
             *_periodics(clock, watch, backend.bundles),
             _key_uses(clock, backend.keys),
             *_status_mails(settings, clock, pepper),
-            *_history(clock, settings, backend.artifacts),
+            *_history(clock, settings, artifacts),
         ]
         delivery = Delivery(database, clock, vault, backend.sending)
         loops = {
@@ -281,7 +288,7 @@ def _status_mails(settings: Settings, clock: Clock, pepper: Pepper) -> list[Peri
     return [Periodic(name="status-mails", act=mails.send_due, every_s=_MAILS_S, most=MAIL_GROUP)]
 
 
-def _history(clock: Clock, settings: Settings, artifacts: Path) -> tuple[Periodic, ...]:
+def _history(clock: Clock, settings: Settings, artifacts: ObjectStore) -> tuple[Periodic, ...]:
     """What rolls results up, and what removes them."""
     kept = Kept(
         results=settings.results_kept_days,
@@ -290,7 +297,7 @@ def _history(clock: Clock, settings: Settings, artifacts: Path) -> tuple[Periodi
         late_results=settings.late_results_kept_days,
         alerts=settings.alerts_kept_days,
     )
-    retention = Retention(clock, kept, artifacts)
+    retention = Retention(clock, kept, artifacts, FolderStore(settings.artifact_folder))
     return (
         Periodic(
             name="roll-ups",
@@ -311,7 +318,7 @@ def _assemble(
     database.listen(Stored, metrics.count_results)
     database.listen(DueTimesMissed, metrics.count_due_times_missed)
     database.listen(Entry, audit.log_entry)
-    agents = _agents(backend, claim_queue, presence, metrics)
+    agents = _agents(backend, settings.artifact_folder, claim_queue, presence, metrics)
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
     app = FastAPI(title="Picket", openapi_url=None, docs_url=None, redoc_url=None)
     pings = PingApi(database, clock, backend.limits)
@@ -334,7 +341,7 @@ def _assemble(
 
 
 def _agents(
-    backend: Backend, claim_queue: ClaimQueue, presence: Presence, metrics: Metrics
+    backend: Backend, spool: Path, claim_queue: ClaimQueue, presence: Presence, metrics: Metrics
 ) -> AgentApi:
     database = backend.database
     return AgentApi(
@@ -346,7 +353,7 @@ def _agents(
         claim_queue=claim_queue,
         submissions=Submissions(database, backend.clock),
         unnamed=UnnamedLeases(backend.monotonic),
-        artifacts=ArtifactDoor(database, backend.artifacts),
+        artifacts=ArtifactDoor(database, spool, backend.artifacts),
         bundles=BundleDownloads(database, backend.bundles),
         claimed=metrics.count_claim,
     )
@@ -378,8 +385,14 @@ def _limits(settings: Settings) -> RateLimits:
     return RateLimits(monotonic=time.monotonic, allowances=chosen)
 
 
-def _backend(
-    settings: Settings, database: Database, clock: Clock, *, pepper: Pepper, vault: Vault
+def _backend(  # noqa: PLR0913 - what a service is made of
+    settings: Settings,
+    database: Database,
+    clock: Clock,
+    *,
+    pepper: Pepper,
+    vault: Vault,
+    artifacts: ObjectStore,
 ) -> Backend:
     return Backend(
         database=database,
@@ -393,7 +406,7 @@ def _backend(
         limits=_limits(settings),
         vault=vault,
         bundles=BundleFiles(settings.data_dir / "bundles"),
-        artifacts=settings.data_dir / "artifacts",
+        artifacts=artifacts,
         exporter=exporter_of(database, time.monotonic),
         addresses=settings.static_addresses,
         badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,

@@ -19,6 +19,7 @@ from service.alert_channels.sending.egress import Network, parse_networks
 from service.errors import SettingsError
 from service.mail.model import Sender, SmtpServer
 from service.mail.rules import find_address_problem, parse_sender, parse_server
+from service.object_store.model import Bucket, parse_bucket
 from service.oidc.model import OidcSettings
 from service.oidc.rules import parse_domains, parse_roles
 from service.vault.master_keys import parse_keys
@@ -84,6 +85,19 @@ class Settings:
     database: Path | PostgresUrl = Path(".picket/service") / _DATABASE_FILE
     """DATABASE_URL: sqlite:/// and a path, or postgresql:// and the rest; without it a file in
     SERVICE_DATA_DIR."""
+    artifact_store: Bucket | None = None
+    """ARTIFACT_STORE: the bucket for files of results, as in s3://bucket/prefix. None: a folder in
+    SERVICE_DATA_DIR."""
+    artifact_endpoint: str | None = None
+    """ARTIFACT_STORE_ENDPOINT: the address of the store of that bucket. None: AWS."""
+    artifact_region: str = "us-east-1"
+    """ARTIFACT_STORE_REGION: the region of the bucket."""
+    artifact_key_id: str | None = None
+    """ARTIFACT_STORE_KEY_ID: the access key. None: credentials as other AWS clients find them."""
+    artifact_secret_key: str | None = field(default=None, repr=False)
+    """ARTIFACT_STORE_SECRET_KEY: the secret of the access key."""
+    artifact_link_minutes: int = 0
+    """ARTIFACT_LINK_MINUTES: how long signed links to files are valid; 0: there are none."""
     public_url: str | None = None
     """SERVICE_PUBLIC_URL: where people reach the service. None: where the request came in."""
     trace_viewer_port: int | None = _VIEWER_PORT
@@ -167,6 +181,25 @@ class Settings:
         return self.database
 
     @property
+    def artifact_folder(self) -> Path:
+        """Files of results, or with a bucket those that are still arriving."""
+        return self.data_dir / "artifacts"
+
+    @property
+    def artifact_bucket(self) -> Bucket | None:
+        """The bucket for files of results, and how to reach it. None: they stay in the folder."""
+        if self.artifact_store is None:
+            return None
+        return replace(
+            self.artifact_store,
+            endpoint=self.artifact_endpoint,
+            region=self.artifact_region,
+            key_id=self.artifact_key_id,
+            secret_key=self.artifact_secret_key,
+            link_s=60 * self.artifact_link_minutes,
+        )
+
+    @property
     def oidc(self) -> OidcSettings | None:
         """The identity provider. None: there is none."""
         if self.oidc_issuer is None:
@@ -190,6 +223,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
     reading = _Reading(os.environ if environ is None else environ)
     settings = _with_sender(reading, replace(_known(reading), unknown=reading.unknown()))
     _require_client(reading, settings)
+    _check_artifacts(reading, settings)
     _check_viewer(reading, settings)
     if reading.problems:
         raise SettingsError(tuple(reading.problems))
@@ -247,6 +281,12 @@ def _known(reading: _Reading) -> Settings:
         port=reading.value("SERVICE_PORT", _port, default=8080),
         data_dir=data_dir,
         database=reading.value("DATABASE_URL", parse_database, default=default_database),
+        artifact_store=reading.value("ARTIFACT_STORE", parse_bucket, default=None),
+        artifact_endpoint=reading.value("ARTIFACT_STORE_ENDPOINT", _url, default=None),
+        artifact_region=reading.value("ARTIFACT_STORE_REGION", str, default="us-east-1"),
+        artifact_key_id=reading.value("ARTIFACT_STORE_KEY_ID", str, default=None),
+        artifact_secret_key=reading.value("ARTIFACT_STORE_SECRET_KEY", str, default=None),
+        artifact_link_minutes=reading.value("ARTIFACT_LINK_MINUTES", _link_minutes, default=0),
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
         trace_viewer_port=reading.value("TRACE_VIEWER_PORT", _port_or_off, default=_VIEWER_PORT),
         trace_viewer_url=reading.value("TRACE_VIEWER_URL", _origin, default=None),
@@ -316,6 +356,13 @@ def _require_client(reading: _Reading, settings: Settings) -> None:
         reading.problems.append("OIDC_CLIENT_ID is missing; set it to the id that the issuer gave")
 
 
+def _check_artifacts(reading: _Reading, settings: Settings) -> None:
+    if (settings.artifact_key_id is None) != (settings.artifact_secret_key is None):
+        reading.problems.append(
+            "of ARTIFACT_STORE_KEY_ID and ARTIFACT_STORE_SECRET_KEY one is missing; set both"
+        )
+
+
 def _issuer(text: str) -> str:
     if not text.startswith(("http://", "https://")) or "?" in text or "#" in text:
         raise ValueError(f"is {text}; use an address as in https://login.example.com")
@@ -348,6 +395,12 @@ def _count(text: str) -> int:
 def _days(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 5):
         raise ValueError(f"is {text}; use a whole number of days, 0 for ever")
+    return int(text)
+
+
+def _link_minutes(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 10_080):
+        raise ValueError(f"is {text}; use whole minutes up to 10080, 0 for no links")
     return int(text)
 
 

@@ -1,8 +1,10 @@
-"""Files of runs: uploaded in parts, resumable, kept under the data directory."""
+"""Files of runs: uploaded in parts, resumable, handed to the store once they are whole."""
 
 import asyncio
+import hashlib
 import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -23,6 +25,7 @@ from service.http.errors import InvalidError, NoRoomError, NotFoundError, TooLar
 from service.http.request_body import digest_of, in_time
 from service.jobs import actions as jobs
 from service.jobs.model import fence_number, job_number
+from service.object_store.model import ObjectStore, ObjectStoreError, RemoteObject
 from service.results.assets import RunFile
 
 _FENCE: Final = re.compile(r"\d{1,12}", re.ASCII)
@@ -43,9 +46,11 @@ class _Part:
 class ArtifactDoor:
     """Takes files for the jobs of a location."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: Database, spool: Path, store: ObjectStore) -> None:
         self._database = database
-        self._folder = folder
+        self._spool = spool
+        """The folder of files that are not whole yet."""
+        self._store = store
         self._uploads: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     async def put(self, request: Request, location_id: str) -> ArtifactStored:
@@ -61,11 +66,13 @@ class ArtifactDoor:
         """
         part, place = _part(request), _place(request, location_id)
         await self._check(place)
-        unfinished = place.unfinished(self._folder)
+        unfinished = place.unfinished(self._spool)
         # A connection that broke unnoticed must not write beside the one that took its place.
         async with self._uploads.setdefault(unfinished, asyncio.Lock()):
             try:
                 return await self._put(request, part, place)
+            except ObjectStoreError as problem:
+                raise NoRoomError(f"{problem} Send the file again later.") from problem
             except OSError as problem:
                 raise NoRoomError(
                     f"The file cannot be stored: {problem.strerror}. Send it again later."
@@ -73,8 +80,8 @@ class ArtifactDoor:
 
     async def _put(self, request: Request, part: _Part, place: RunFile) -> ArtifactStored:
         digest = request.headers.get(ARTIFACT_DIGEST_HEADER, "").lower()
-        path, unfinished = place.path(self._folder), place.unfinished(self._folder)
-        if await asyncio.to_thread(_is_complete, path, part.total, digest):
+        unfinished = place.unfinished(self._spool)
+        if await _is_complete(await self._store.find(place.key), part.total, digest):
             await asyncio.to_thread(unfinished.unlink, missing_ok=True)
             return ArtifactStored(offset=part.total, complete=True)
         held = await asyncio.to_thread(_size, unfinished)
@@ -95,10 +102,11 @@ class ArtifactDoor:
 
     async def _finish(self, place: RunFile, digest: str) -> ArtifactStored:
         """Put a whole file in its place; what earlier claims began goes."""
-        unfinished = place.unfinished(self._folder)
+        unfinished = place.unfinished(self._spool)
         size = await asyncio.to_thread(_size_of_intact, unfinished, digest)
         await self._check(place)  # the job may have gone to another agent while the bytes came
-        await asyncio.to_thread(_move, unfinished, place.path(self._folder), place.fence)
+        await self._store.put_file(place.key, unfinished)
+        await asyncio.to_thread(_remove_earlier, unfinished.parent, place)
         return ArtifactStored(offset=size, complete=True)
 
     async def _check(self, place: RunFile) -> None:
@@ -186,9 +194,22 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _is_complete(path: Path, total: int, digest: str) -> bool:
+async def _is_complete(found: Path | RemoteObject | None, total: int, digest: str) -> bool:
     """Whether this very file is there; another one of its name goes."""
-    return _size(path) == total and path.is_file() and digest in ("", digest_of(path))
+    if isinstance(found, RemoteObject):
+        return found.size_bytes == total and (not digest or await _digest_of(found) == digest)
+    return found is not None and await asyncio.to_thread(_is_same, found, total, digest)
+
+
+def _is_same(path: Path, total: int, digest: str) -> bool:
+    return _size(path) == total and digest in ("", digest_of(path))
+
+
+async def _digest_of(found: RemoteObject) -> str:
+    seen = hashlib.sha256()
+    async for block in found.read(0, found.size_bytes):
+        await asyncio.to_thread(seen.update, block)
+    return seen.hexdigest()
 
 
 def _size_of_intact(unfinished: Path, digest: str) -> int:
@@ -203,11 +224,11 @@ def _size_of_intact(unfinished: Path, digest: str) -> int:
     return _size(unfinished)
 
 
-def _move(unfinished: Path, path: Path, fence: int) -> None:
-    """Finish a file, and remove what earlier claims began of it."""
-    path.parent.mkdir(exist_ok=True)
-    unfinished.replace(path)
-    of_this = re.compile(rf"{re.escape(path.name)}\.(\d+)\.part")
-    for other in unfinished.parent.iterdir():
-        if (begun := of_this.fullmatch(other.name)) and int(begun[1]) < fence:
+def _remove_earlier(run: Path, place: RunFile) -> None:
+    """Remove what earlier claims began of a file, from the folder of its run."""
+    of_this = re.compile(rf"{re.escape(place.name)}\.(\d+)\.part")
+    for other in run.iterdir():
+        if (begun := of_this.fullmatch(other.name)) and int(begun[1]) < place.fence:
             other.unlink(missing_ok=True)
+    with suppress(OSError):  # other files of the run are there, or arriving
+        run.rmdir()

@@ -119,5 +119,7 @@ def _remarks(settings: Settings) -> Iterator[str]:
     yield "Whoever can read this file can read every secret of the installation; keep it safe."
     for name in sorted(keys_in_settings(settings)):
         yield f"It does not have {KEY_SETTINGS[name]}; the restored service needs the same."
+    if settings.artifact_store is not None:
+        yield "It does not have the files of results that are in the bucket; copy that as well."
     if places_of(settings).database is None:
         yield "It does not have the database, which is in PostgreSQL; run pg_dump before."

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Final
 
 from fastapi import Depends, FastAPI
@@ -19,6 +18,7 @@ from service.exporter.pages import Exporter
 from service.http.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
+from service.object_store.model import ObjectStore
 from service.oidc.provider import OpenIdProvider
 from service.sessions.waiting import SessionWaiters
 from service.traces.trace_links import ViewerAddress
@@ -47,8 +47,8 @@ class Backend:
     vault: Vault
     """Encrypts secrets that the database stores."""
     bundles: BundleFiles
-    artifacts: Path
-    """The folder of the files of runs."""
+    artifacts: ObjectStore
+    """Keeps the files of runs."""
     exporter: Exporter
     """What Prometheus reads, as far as it is in memory."""
     addresses: StaticAddresses = NO_ADDRESSES

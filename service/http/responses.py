@@ -8,11 +8,13 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 
 from fastapi import Depends, Query
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from service.http.dependencies import BackendDep
 from service.http.errors import UnreadableError
 from service.http.routing import answers, json
+from service.object_store.model import RemoteObject
+from service.object_store.object_response import object_response
 
 RowT = TypeVar("RowT")
 
@@ -132,7 +134,12 @@ def page_of_sealed(model: Any, description: str, *also: int) -> dict[int | str, 
 
 
 def file_answer(
-    request: Request, path: Path, *, sha256: str, media_type: str, name: str | None = None
+    request: Request,
+    found: Path | RemoteObject,
+    *,
+    sha256: str,
+    media_type: str,
+    name: str | None = None,
 ) -> Response:
     """A file whose content never changes under its address.
 
@@ -147,4 +154,4 @@ def file_answer(
     }
     if f'"{sha256}"' in request.headers.get("if-none-match", ""):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    return FileResponse(path, media_type=media_type, filename=name, headers=headers)
+    return object_response(request, found, media_type=media_type, headers=headers, name=name)

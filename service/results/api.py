@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Depends, Path, Query
 from sqlalchemy import Connection
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from contract.targets import format_value
 from service.checks import actions as checks
@@ -69,8 +69,7 @@ class _Files:
     def _query(self, connection: Connection) -> tuple[Asset, ...]:
         checks.find(connection, self._account_id, self.check_id)
         result = _result(connection, self.check_id, self.result_id)
-        folder = self._backend.artifacts
-        return assets.assets_of(connection, self._account_id, result, folder=folder)
+        return assets.assets_of(connection, self._account_id, result)
 
 
 FilesDep = Annotated[_Files, Depends(_Files)]
@@ -83,10 +82,15 @@ FilesDep = Annotated[_Files, Depends(_Files)]
 async def list_result_assets(request: Request, files: FilesDep, backend: BackendDep) -> Response:
     """List the files of a run: traces, videos, screenshots, reports, logs."""
     base_url, found = backend.base_url(request), await files.find()
+    kept = await assets.list_kept(backend.artifacts, found)
     return json(
         [
             assets.render(
-                one, base_url=base_url, check_id=files.check_id, result_id=files.result_id
+                one,
+                base_url=base_url,
+                check_id=files.check_id,
+                result_id=files.result_id,
+                is_kept=one.file.key in kept,
             )
             for one in found
         ]
@@ -98,17 +102,25 @@ async def list_result_assets(request: Request, files: FilesDep, backend: Backend
     response_class=Response,
     responses={
         200: {"description": "The file, or a part of it.", "content": {"*/*": {}}},
+        307: {"description": "A signed link to the file, where the service gives such links."},
         **refusals(404),
     },
 )
 async def read_result_asset(
-    name: Annotated[str, Path(pattern=NO_NUL, max_length=200)], request: Request, files: FilesDep
+    name: Annotated[str, Path(pattern=NO_NUL, max_length=200)],
+    request: Request,
+    files: FilesDep,
+    backend: BackendDep,
 ) -> Response:
     """Read a file of a run."""
     asset = assets.find_asset(await files.find(), name)
+    found = await assets.open_asset(backend.artifacts, asset)
+    link = await backend.artifacts.sign(asset.file.key)
+    if link is not None:
+        return RedirectResponse(link, headers={"cache-control": "no-store"})
     return file_answer(
         request,
-        asset.path,
+        found,
         sha256=asset.artifact.sha256,
         media_type=asset.content_type,
         name=asset.artifact.name,

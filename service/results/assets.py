@@ -11,6 +11,7 @@ from contract.agent_api import ARTIFACT_NAME
 from contract.result import Artifact
 from service.http.errors import NotFoundError
 from service.locations import actions as locations
+from service.object_store.model import ObjectStore, RemoteObject
 from service.results.model import StoredResult, asset_path
 
 _CONTENT_TYPE: Final = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?charset=[a-z0-9-]+)?", re.IGNORECASE)
@@ -30,16 +31,20 @@ class RunFile:
     name: str
     """One that `contract.agent_api.ARTIFACT_NAME` lets through."""
 
-    def path(self, folder: Path) -> Path:
-        """The file, once it is whole."""
-        return self._run(folder) / str(self.fence) / self.name
+    @property
+    def key(self) -> str:
+        """Where the store has it, once it is whole."""
+        return f"{self.attempt}/{self.name}"
+
+    @property
+    def attempt(self) -> str:
+        """What the keys of all files of this attempt begin with."""
+        return f"{self.location_id}/{self.run_id}/{self.fence}"
 
     def unfinished(self, folder: Path) -> Path:
         """What came of it so far; each claim has its own, so that no two mix their bytes."""
-        return self._run(folder) / f"{self.name}.{self.fence}.part"
-
-    def _run(self, folder: Path) -> Path:
-        return folder / self.location_id / str(self.run_id)
+        run = folder / self.location_id / str(self.run_id)
+        return run / f"{self.name}.{self.fence}.part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,6 @@ class Asset:
 
     artifact: Artifact
     file: RunFile
-    path: Path
-    """Where it lies, if it has arrived."""
 
     @property
     def content_type(self) -> str:
@@ -58,17 +61,14 @@ class Asset:
         return given if _CONTENT_TYPE.fullmatch(given) else _ANY_TYPE
 
 
-def assets_of(
-    connection: Connection, account_id: str, result: StoredResult, *, folder: Path
-) -> tuple[Asset, ...]:
+def assets_of(connection: Connection, account_id: str, result: StoredResult) -> tuple[Asset, ...]:
     """The files that a result names; those of a location that has gone are not found any more."""
     artifacts = result.detail.outcome.artifacts if result.detail else ()
     location_id = locations.list_ids_by_slug(connection, account_id).get(result.location)
     return tuple(
-        Asset(one, file, file.path(folder))
+        Asset(one, _file(result, location_id or "gone", one.name))
         for one in artifacts
         if ARTIFACT_NAME.fullmatch(one.name)
-        for file in (_file(result, location_id or "gone", one.name),)
     )
 
 
@@ -76,14 +76,36 @@ def find_asset(assets: tuple[Asset, ...], name: str) -> Asset:
     """The asset of this name.
 
     Raises:
-        NotFoundError: there is none of this name, or it is not kept.
+        NotFoundError: there is none of this name.
     """
     found = next((asset for asset in assets if asset.artifact.name == name), None)
     if found is None:
         raise NotFoundError(_no_file(name, assets))
-    if not found.path.is_file():
+    return found
+
+
+async def open_asset(store: ObjectStore, asset: Asset) -> Path | RemoteObject:
+    """The stored file of an asset.
+
+    Raises:
+        NotFoundError: it is not kept.
+        ObjectStoreError: the store does not answer.
+    """
+    found = await store.find(asset.file.key)
+    if found is None:
+        name = asset.artifact.name
         raise NotFoundError(f"The file {name} did not arrive, or is no longer stored.")
     return found
+
+
+async def list_kept(store: ObjectStore, assets: tuple[Asset, ...]) -> frozenset[str]:
+    """The keys of those that have arrived and are still stored.
+
+    Raises:
+        ObjectStoreError: the store does not answer.
+    """
+    attempts = {asset.file.attempt for asset in assets}
+    return frozenset[str]().union(*[await store.list_keys(one) for one in attempts])
 
 
 def _no_file(name: str, assets: tuple[Asset, ...]) -> str:
@@ -93,7 +115,9 @@ def _no_file(name: str, assets: tuple[Asset, ...]) -> str:
     return f"The result has {wanted}; it has {there}." if there else f"The result has {wanted}."
 
 
-def render(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dict[str, Any]:
+def render(
+    asset: Asset, *, base_url: str, check_id: str, result_id: str, is_kept: bool
+) -> dict[str, Any]:
     """A file as its list shows it."""
     one = asset.artifact
     return {
@@ -103,7 +127,7 @@ def render(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dic
         "sizeBytes": one.size_bytes,
         "sha256": one.sha256,
         "url": base_url + asset_path(check_id, result_id, one.name),
-        "isKept": asset.path.is_file(),
+        "isKept": is_kept,
     }
 
 

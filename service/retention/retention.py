@@ -3,12 +3,8 @@
 A result goes once its hour is rolled up, and never before. What deleted checks left goes too.
 """
 
-import asyncio
-import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -20,6 +16,7 @@ from service.analytics.windows import HOUR_MS
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats import actions as heartbeats
+from service.object_store.model import ObjectStore, ObjectStoreError
 from service.results import actions as results
 from service.retention.model import Kept, limit_ms
 from service.sessions import actions as sessions
@@ -33,7 +30,7 @@ GROUP: Final = 200
 class Retention:
     """Removes what is too old."""
 
-    def __init__(self, clock: Clock, kept: Kept, artifacts: Path) -> None:
+    def __init__(self, clock: Clock, kept: Kept, *artifacts: ObjectStore) -> None:
         self._clock = clock
         self._kept = kept
         self._artifacts = artifacts
@@ -113,7 +110,11 @@ class Retention:
         before_ms = limit_ms(self._kept.files, now_ms=now_ms)
         if before_ms is None:
             return 0
-        return await asyncio.to_thread(remove_old_files, self._artifacts, before_ms=before_ms)
+        try:
+            return sum([await store.remove_before(before_ms) for store in self._artifacts])
+        except ObjectStoreError as problem:
+            log.warning("retention.files_stay", reason=str(problem))
+            return 0
 
 
 async def _repeat(database: Database, remove: Callable[[Connection], int]) -> int:
@@ -134,41 +135,3 @@ def _remove_results(connection: Connection, *, check_id: str, before_ms: int) ->
         analytics.remove_blocks(connection, check_id, until_ms=removed.last_ms)
         heartbeats.forget_corrections(connection, check_id, removed.ids, last_ms=removed.last_ms)
     return len(removed.ids)
-
-
-def remove_old_files(folder: Path, *, before_ms: int) -> int:
-    """Remove the files of runs of which nothing has arrived since; of how many runs.
-
-    A run's folder changes when a file arrives, and never afterwards.
-    """
-    return sum(_remove(run) for run in _runs(folder) if _changed_ms(run) < before_ms)
-
-
-def _runs(folder: Path) -> Iterator[Path]:
-    """The folders of all runs, of all locations."""
-    for location in _folders(folder):
-        yield from _folders(location)
-
-
-def _folders(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            return [Path(one.path) for one in entries if one.is_dir(follow_symlinks=False)]
-    except FileNotFoundError:
-        return []
-
-
-def _changed_ms(folder: Path) -> float:
-    try:
-        return folder.stat().st_mtime * 1000
-    except FileNotFoundError:
-        return float("inf")
-
-
-def _remove(folder: Path) -> bool:
-    try:
-        shutil.rmtree(folder)
-    except OSError as problem:
-        log.warning("retention.file_stays", folder=str(folder), reason=problem.strerror)
-        return False
-    return True

@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from service.object_store.model import ObjectStore, ObjectStoreError
+from service.object_store.object_response import object_response
 from service.traces.trace_links import VERSION, TraceLinks
 
 _FOLDER: Final = Path(__file__).parent / "viewer"
@@ -46,7 +48,7 @@ class _Content(NamedTuple):
     packed: bytes
 
 
-def viewer_app(links: TraceLinks, artifacts: Path, *, public_url: str | None) -> Starlette:
+def viewer_app(links: TraceLinks, artifacts: ObjectStore, *, public_url: str | None) -> Starlette:
     """The application; it knows no session, no key and no database."""
     headers = {**_COMMON, "content-security-policy": _POLICY.format(pages=_pages(public_url))}
 
@@ -62,11 +64,14 @@ def viewer_app(links: TraceLinks, artifacts: Path, *, public_url: str | None) ->
 
     async def serve_trace(request: Request) -> Response:
         file = links.read(request.path_params["token"])
-        path = file.path(artifacts) if file else None
-        if path is None or not path.is_file():
+        try:
+            found = await artifacts.find(file.key) if file else None
+        except ObjectStoreError as problem:
+            return PlainTextResponse(f"{problem}\n", problem.status, headers)
+        if found is None:
             return PlainTextResponse(_ENDED, 404, headers)
         sent = {**headers, "cache-control": "private, no-store"}
-        return FileResponse(path, media_type="application/zip", headers=sent)
+        return object_response(request, found, media_type="application/zip", headers=sent)
 
     return Starlette(
         routes=[

@@ -33,6 +33,10 @@ class Image:
     data_dir: str
 
     @property
+    def extras(self) -> tuple[str, ...]:
+        return (self.program, "s3") if self.program == "service" else (self.program,)
+
+    @property
     def stages(self) -> list[Stage]:
         return read_stages(ROOT / self.file)
 
@@ -74,20 +78,20 @@ def test_every_package_that_the_program_imports_is_copied(image: Image) -> None:
 
 @IMAGES
 def test_every_library_that_the_program_imports_comes_with_its_extra(image: Image) -> None:
-    missing = libraries(imported_by(image.program)) - brought_by(image.program)
-    assert missing == set(), f"not in the extra {image.program}"
+    missing = libraries(imported_by(image.program)) - brought_by(*image.extras)
+    assert missing == set(), f"not in the extras {image.extras}"
 
 
 @IMAGES
-def test_the_environment_is_the_lock_files_with_one_extra_of_the_project(image: Image) -> None:
+def test_the_environment_is_the_lock_files_with_the_extras_of_the_program(image: Image) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     syncs = [one.words for one in image.build.all("RUN") if "sync" in one.words]
     assert syncs
     for words in syncs:
         assert {"--locked", "--no-default-groups"} <= set(words)
         named = [words[at + 1] for at, word in enumerate(words) if word == "--extra"]
-        assert named == [image.program]
-        assert named[0] in project["optional-dependencies"]
+        assert named == list(image.extras)
+        assert set(named) <= project["optional-dependencies"].keys()
     assert "--no-editable" in syncs[-1]
 
 

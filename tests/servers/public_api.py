@@ -29,6 +29,7 @@ from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
 from service.locations import actions as locations
+from service.object_store.folder import FolderStore
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
 from service.settings import PostgresUrl
@@ -196,7 +197,7 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         ),
         vault=a_vault(),
         bundles=BundleFiles(directory / "bundles"),
-        artifacts=directory / "artifacts",
+        artifacts=FolderStore(directory / "artifacts"),
         exporter=exporter_of(database, time.monotonic),
     )
 

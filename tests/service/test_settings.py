@@ -122,6 +122,29 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
             "TRUSTED_PROXIES has *; use addresses as in 10.0.0.0/8,192.0.2.7",
         ),
         ("LOG_LEVEL", "LOUD", "LOG_LEVEL is LOUD; use DEBUG, INFO, WARN or ERROR"),
+        (
+            "ARTIFACT_STORE",
+            "https://bucket",
+            "ARTIFACT_STORE is https://bucket; use the form s3://bucket/prefix",
+        ),
+        (
+            "ARTIFACT_STORE",
+            "s3://key:hunter2@bucket",
+            (
+                "ARTIFACT_STORE has credentials; "
+                "set ARTIFACT_STORE_KEY_ID and ARTIFACT_STORE_SECRET_KEY"
+            ),
+        ),
+        (
+            "ARTIFACT_STORE_SECRET_KEY",
+            "hunter2",
+            "of ARTIFACT_STORE_KEY_ID and ARTIFACT_STORE_SECRET_KEY one is missing; set both",
+        ),
+        (
+            "ARTIFACT_LINK_MINUTES",
+            "10081",
+            "ARTIFACT_LINK_MINUTES is 10081; use whole minutes up to 10080, 0 for no links",
+        ),
         ("LOG_FORMAT", "xml", "LOG_FORMAT is xml; use json or console"),
         (
             "DATABASE_URL",

@@ -26,13 +26,14 @@ from service.heartbeats.model import Event
 from service.http.errors import NotFoundError
 from service.locations import actions as locations
 from service.results import actions as results
+from service.results.assets import Asset, assets_of
 from service.results.model import RunStatus, StoredResult
 from service.results.views import explain, score
 from service.web.check.heading import AT_LOCATIONS
 from service.web.page_routing import Pages
 from service.web.result.comparison import compare, compare_bodies
 from service.web.result.message_bodies import mark, read_body
-from service.web.result.run_files import File, list_files, serve_file
+from service.web.result.run_files import describe_files, serve_file
 from service.web.result.timeline import draw_calls, draw_hops, draw_phases, draw_steps
 from service.web.result.trace_page import explain_absence, show_trace
 from service.web.states import State, state_of_run
@@ -100,8 +101,8 @@ class _Seen:
     """None: the location is gone."""
     agent_version: str | None
     """None: the agent is not known any more."""
-    files: Sequence[File]
-    good_files: Sequence[File]
+    assets: tuple[Asset, ...]
+    good_assets: tuple[Asset, ...]
     pings: Sequence[Event]
     now_ms: int
 
@@ -118,6 +119,9 @@ async def _show(visit: Visit) -> Response:
     outcome = stored.detail.outcome if stored.detail else None
     evidence = outcome.evidence if outcome else None
     here = f"/checks/{seen.check.id}"
+    store, good_id = visit.backend.artifacts, seen.last_good.id if seen.last_good else ""
+    files = await describe_files(store, seen.assets, at=f"{here}/results/{stored.id}")
+    good_files = await describe_files(store, seen.good_assets, at=f"{here}/results/{good_id}")
     sentence = _find_lines(_sentence(stored, kind), evidence)
     return visit.page(
         "result.html",
@@ -142,10 +146,11 @@ async def _show(visit: Visit) -> Response:
         tls=_tls(evidence),
         differences=compare(stored, seen.other) if seen.other else None,
         body_lines=compare_bodies(stored, seen.other) if seen.other else (),
-        shots=[one for one in seen.files if one.kind == "screenshot"],
-        good_shots=[one for one in seen.good_files if one.kind == "screenshot"],
-        videos=[one for one in seen.files if one.kind == "video"],
-        traces=[one for one in seen.files if one.kind == "trace"],
+        files=files,
+        shots=[one for one in files if one.kind == "screenshot"],
+        good_shots=[one for one in good_files if one.kind == "screenshot"],
+        videos=[one for one in files if one.kind == "video"],
+        traces=[one for one in files if one.kind == "trace"],
         no_viewer=explain_absence(visit),
         **_drawings(stored, evidence),
         describe=_describe,
@@ -178,8 +183,8 @@ def _read(
         other=_find(connection, check_id, other_id) if other_id else None,
         location_id=location_id,
         agent_version=_version(connection, stored, location_id),
-        files=list_files(connection, visit, stored),
-        good_files=list_files(connection, visit, last_good) if last_good else (),
+        assets=assets_of(connection, visit.account_id, stored),
+        good_assets=assets_of(connection, visit.account_id, last_good) if last_good else (),
         pings=pings,
         now_ms=visit.now_ms(connection),
     )

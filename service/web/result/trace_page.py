@@ -49,14 +49,14 @@ async def show_trace(visit: Visit) -> Response:
         stored = results.find(connection, check.id, params["result_id"])
         if stored is None:
             raise NotFoundError("There is no such result of this check.")
-        folder = visit.backend.artifacts
-        found = assets.assets_of(connection, visit.account_id, stored, folder=folder)
+        found = assets.assets_of(connection, visit.account_id, stored)
         asset = assets.find_asset(found, params["name"])
         if asset.artifact.kind != "trace":
             raise NotFoundError(f"The file {params['name']} is no trace.")
         return check, stored, asset
 
     check, stored, asset = await visit.read(read)
+    await assets.open_asset(visit.backend.artifacts, asset)
     origin = find_origin(visit)
     address = ""
     if origin is not None:

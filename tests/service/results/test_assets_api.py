@@ -1,20 +1,36 @@
 import hashlib
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from service.object_store.model import Bucket
 from tests.builders.check_bodies import script_body
+from tests.servers.object_store import object_store, settings_of
 from tests.servers.service import RunningService, serve_service
 
 TRACE = bytes(range(256)) * 40
 SHA = hashlib.sha256(TRACE).hexdigest()
 
 
-@pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
-    async with serve_service(tmp_path) as running:
+@pytest.fixture(params=["folder", "bucket"])
+async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[RunningService]:
+    async with (
+        object_store(tmp_path / "remote") as bucket,
+        browser_service(tmp_path, bucket if request.param == "bucket" else None) as running,
+    ):
+        yield running
+        if request.param == "bucket":
+            assert not list((tmp_path / "artifacts").glob("*/*"))
+
+
+@asynccontextmanager
+async def browser_service(directory: Path, bucket: Bucket | None) -> AsyncIterator[RunningService]:
+    """A service to which an agent for browser checks has said hello."""
+    async with serve_service(directory, **(settings_of(bucket) if bucket else {})) as running:
         await running.hello(checkTypes=["BROWSER"], slots={"main": 2})
         yield running
 
@@ -152,3 +168,65 @@ async def test_a_result_of_another_check_has_no_files_here(service: RunningServi
     wrong = f"/v1/check-results/{other['id']}/{path.rsplit('/', 1)[1]}/assets"
     assert (await service.alice.get(wrong)).status == 404
     assert (await service.alice.get(f"{wrong}/trace.zip")).status == 404
+
+
+async def test_a_file_that_a_bucket_did_not_take_waits_for_it(tmp_path: Path) -> None:
+    there, gone = tmp_path / "remote" / "files", tmp_path / "remote" / "gone"
+    async with (
+        object_store(tmp_path / "remote") as bucket,
+        browser_service(tmp_path, bucket) as service,
+    ):
+        path = await a_run(service)
+        there.rename(gone)
+        await service.alice.post("/v1/checks/browser", script_body("browser", doubleCheck=False))
+        claim = {"slots": {"main": 2}, "checkTypes": ["BROWSER"]}
+        (job,) = (await service.claim("claim-2", **claim)).body["jobs"]
+        headers = {"x-content-sha256": SHA, "x-fence": str(job["fence"])}
+        place = f"/agent/v1/artifacts/{job['jobId']}/trace.zip"
+
+        refused = await service.agent("PUT", place, data=TRACE, headers=headers)
+        gone.rename(there)
+        resent = await service.agent("PUT", place, data=TRACE, headers=headers)
+        result = {"results": [result_of(job, ["trace.zip"], "")]}
+        await service.agent("POST", "/agent/v1/results", result)
+        listed = (await service.alice.get(f"/v1/check-results/{job['checkId']}")).body
+        again = f"/v1/check-results/{job['checkId']}/{listed[0]['id']}/assets/trace.zip"
+
+        assert (refused.status, refused.body["message"]) == (
+            507,
+            "The bucket files cannot be used: there is no such bucket. Send the file again later.",
+        )
+        assert resent.body == {"offset": len(TRACE), "complete": True}
+        for one in (again, f"{path}/assets/trace.zip"):
+            assert (await read(service, one))[:2] == (200, TRACE)
+
+
+async def test_a_file_is_read_at_a_signed_link_where_the_setting_says_so(tmp_path: Path) -> None:
+    async with (
+        object_store(tmp_path / "remote") as bucket,
+        browser_service(tmp_path, replace(bucket, link_s=60)) as service,
+    ):
+        path = await a_run(service)
+        key = {"authorization": f"Bearer {service.secrets.api_key}"}
+        url = f"{service.url}{path}/assets/trace.zip"
+        async with service.http.get(url, headers=key, allow_redirects=False) as answer:
+            link = answer.headers["location"]
+            assert answer.status == 307
+        assert link.startswith(f"{bucket.endpoint}/files/below/here/")
+        async with service.http.get(link) as answer:
+            assert await answer.read() == TRACE
+
+
+async def test_a_store_that_does_not_answer_is_told_as_our_fault(tmp_path: Path) -> None:
+    async with AsyncExitStack() as store, AsyncExitStack() as rest:
+        bucket = await store.enter_async_context(object_store(tmp_path / "remote"))
+        service = await rest.enter_async_context(browser_service(tmp_path, bucket))
+        path = await a_run(service)
+        await store.aclose()
+        answer = await service.alice.get(f"{path}/assets/trace.zip")
+        result = await service.alice.get(path)
+    assert (answer.status, answer.body["message"]) == (
+        503,
+        "The bucket files cannot be used: the store cannot be reached.",
+    )
+    assert result.status == 200

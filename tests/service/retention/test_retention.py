@@ -13,6 +13,7 @@ from service.db.tables.alerting import check_alert, location_alert
 from service.db.tables.analytics import hour_block, rollup, rollup_dirty
 from service.db.tables.checks import heartbeat_correction
 from service.db.tables.runs import late_result, result, result_detail, run_final
+from service.object_store.folder import FolderStore
 from service.results.assets import RunFile
 from service.results.model import ResultType
 from service.retention.model import Kept
@@ -304,7 +305,7 @@ async def test_alerts_go_after_thirteen_months(api: PublicApi) -> None:
 
 def a_file(folder: Path, run_id: int, *, age_days: float, now_ms: int) -> Path:
     place = RunFile(location_id="somewhere", run_id=run_id, fence=1, name="trace.zip")
-    path = place.path(folder)
+    path = folder / place.key
     path.parent.mkdir(parents=True)
     path.write_bytes(b"trace")
     at_s = now_ms / 1000 - age_days * 86_400
@@ -315,7 +316,8 @@ def a_file(folder: Path, run_id: int, *, age_days: float, now_ms: int) -> Path:
 @pytest.mark.parametrize(("days", "gone"), [(30, 1), (5, 2), (0, 0)])
 async def test_files_of_runs_go_by_their_age(api: PublicApi, days: int, gone: int) -> None:
     now_ms = BEGIN_MS + 90 * DAY_MS
-    folder = api.backend.artifacts
+    assert isinstance(api.backend.artifacts, FolderStore)
+    folder = api.backend.artifacts.folder
     ages = (31, 29, 1)
     files = [a_file(folder, number, age_days=age, now_ms=now_ms) for number, age in enumerate(ages)]
     (folder / "stray").write_bytes(b"no folder of a location")

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import aiohttp
 
+from service.object_store.folder import FolderStore
+from service.object_store.s3 import BucketStore
 from service.results.assets import RunFile
 from service.traces.trace_links import VERSION, TraceLinks
 from service.traces.viewer_app import ARCHIVE, PREFIX, viewer_app
 from tests.house.test_house import ROOT
+from tests.servers.object_store import object_store
 from tests.servers.public_api import PEPPER, listening
 
 LOCK = ROOT / "runners/harness/runtimes/2026.04/package-lock.json"
@@ -29,10 +32,10 @@ def test_the_viewer_is_what_its_list_says_and_what_our_newest_runtime_has() -> N
 
 
 async def test_only_the_viewer_and_signed_traces_are_served(tmp_path: Path) -> None:
-    path = FILE.path(tmp_path)
+    path = tmp_path / FILE.key
     path.parent.mkdir(parents=True)
     path.write_bytes(b"a trace")
-    app = viewer_app(LINKS, tmp_path, public_url="https://picket.example.com/below")
+    app = viewer_app(LINKS, FolderStore(tmp_path), public_url="https://picket.example.com/below")
     async with listening(app) as url, aiohttp.ClientSession() as http:
 
         async def ask(where: str) -> tuple[int, bytes, str]:
@@ -62,7 +65,7 @@ async def test_only_the_viewer_and_signed_traces_are_served(tmp_path: Path) -> N
 
 
 async def test_our_guard_runs_before_the_viewers_worker(tmp_path: Path) -> None:
-    app = viewer_app(LINKS, tmp_path, public_url=None)
+    app = viewer_app(LINKS, FolderStore(tmp_path), public_url=None)
     async with (
         listening(app) as url,
         aiohttp.ClientSession() as http,
@@ -73,3 +76,24 @@ async def test_our_guard_runs_before_the_viewers_worker(tmp_path: Path) -> None:
     guard = (ARCHIVE.parent / "guard.js").read_text()
     assert script.startswith(guard)
     assert len(script) > len(guard) + 10_000
+
+
+async def test_a_part_of_a_trace_in_a_bucket_is_served(tmp_path: Path) -> None:
+    file = tmp_path / "arriving"
+    file.write_bytes(b"a trace")
+    async with object_store(tmp_path / "remote") as bucket:
+        store = BucketStore(bucket)
+        await store.put_file(FILE.key, file)
+        app = viewer_app(LINKS, store, public_url=None)
+        async with listening(app) as url, aiohttp.ClientSession() as http:
+            link = f"{url}{PREFIX}/traces/{LINKS.sign(FILE)}.zip"
+            async with http.get(link, headers={"range": "bytes=-5"}) as answer:
+                assert (answer.status, await answer.read()) == (206, b"trace")
+                assert answer.headers["content-range"] == "bytes 2-6/7"
+            async with http.head(link) as answer:
+                assert (answer.status, answer.headers["content-length"]) == (200, "7")
+            async with http.get(link, headers={"range": "bytes=7-"}) as answer:
+                assert (answer.status, answer.headers["content-range"]) == (416, "bytes */7")
+            (tmp_path / "remote" / "files").rename(tmp_path / "gone")
+            async with http.get(link) as answer:
+                assert answer.status == 404

@@ -24,6 +24,7 @@ from contract.result import (
     Status,
     Timings,
 )
+from service.object_store.folder import FolderStore
 from service.results.assets import RunFile
 from service.results.model import Cause, ResultType
 from service.vault.texts import HIDDEN
@@ -81,7 +82,8 @@ def an_artifact(
 def keep(api: PublicApi, run_id: int, name: str, content: bytes) -> None:
     """The file, as if its upload had ended."""
     file = RunFile(location_id=api.alice.secrets.location_id, run_id=run_id, fence=1, name=name)
-    path = file.path(api.backend.artifacts)
+    assert isinstance(api.backend.artifacts, FolderStore)
+    path = api.backend.artifacts.folder / file.key
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
+from service.object_store.folder import FolderStore
 from service.traces.trace_links import TraceLinks, ViewerAddress
 from service.traces.viewer_app import viewer_app
 from service.web.cookies import SESSION_COOKIE
@@ -62,7 +63,7 @@ class Shop:
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    viewer = viewer_app(TraceLinks(PEPPER), tmp_path / "artifacts", public_url=None)
+    viewer = viewer_app(TraceLinks(PEPPER), FolderStore(tmp_path / "artifacts"), public_url=None)
     async with listening(viewer) as url:
         port = int(url.rpartition(":")[2])
         address = ViewerAddress(port=port)
