@@ -1,6 +1,7 @@
 """What agents send and are answered: bodies, submissions, refusals."""
 
 import asyncio
+import re
 import zlib
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -24,6 +25,9 @@ LIMIT_BYTES: Final = 1024 * 1024
 PATIENCE_S: Final = 60.0
 """How long 8 MiB of results may take to arrive, over whatever line there is."""
 _GZIP_WINDOW: Final = 31
+_ESCAPED_NUL: Final = rb"\u0000"
+_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+"""Not after a backslash that stands for itself."""
 _IN_THREAD_BYTES: Final = 256 * 1024
 """Larger bodies are unpacked in a thread, because the event loop would stand still."""
 
@@ -45,12 +49,21 @@ async def read_message(
     body = await _read_in_time(receive, limit_bytes)
     if encoding is not None:
         body = await _unpack(body, encoding.decode("latin-1"), limit_bytes)
+    body = replace_nul(body)
     try:
         return decode(body, kind)
     except UnreadableMessageError as problem:
         raise InvalidError(f"The body is not valid: {problem}", keys=()) from problem
     except RecursionError as problem:
         raise InvalidError("The body is nested too deeply.", keys=()) from problem
+
+
+def replace_nul(body: bytes) -> bytes:
+    """JSON in which U+FFFD stands for U+0000, which no text in PostgreSQL can hold.
+
+    A target may well have answered with one; its result must not be refused for that.
+    """
+    return _NUL.sub(rb"\1\\ufffd", body) if _ESCAPED_NUL in body else body
 
 
 async def _read_in_time(receive: Receive, limit_bytes: int) -> bytes:

@@ -112,7 +112,7 @@ async def serve_service(
     directory: Path, *, first_secrets: FirstSecrets | None = None, **settings: Any
 ) -> AsyncIterator[RunningService]:
     """Serve it; the first start's secrets are at hand, or those given, of an earlier one."""
-    chosen = Settings(data_dir=directory, database=directory / "service.db", **settings)
+    chosen = Settings(**{"data_dir": directory, "database": directory / "service.db", **settings})
     async with running(chosen) as service, aiohttp.ClientSession() as http:
         secrets = service.first_secrets or first_secrets
         assert secrets is not None

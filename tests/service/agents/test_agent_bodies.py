@@ -3,12 +3,21 @@
 import gzip
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contract.agent_api import MAX_RESULTS_BYTES
-from tests.servers.service import RESULTS, RunningService, a_claimed_job, a_result_body
+from service.agents.messages import replace_nul
+from service.settings import PostgresUrl
+from tests.servers.service import (
+    RESULTS,
+    RunningService,
+    a_claimed_job,
+    a_result_body,
+    serve_service,
+)
 
 
 async def test_results_may_be_gzip(service: RunningService) -> None:
@@ -131,3 +140,31 @@ async def test_a_body_that_is_nested_too_deeply_is_refused(service: RunningServi
     deep = b'{"x":' + b"[" * 400_000
     answer = await service.agent("POST", "/agent/v1/jobs/renew", data=deep)
     assert answer.status == 400
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (rb'"a\u0000b"', "a\N{REPLACEMENT CHARACTER}b"),
+        (rb'"\u0000\u0000"', "\N{REPLACEMENT CHARACTER}" * 2),
+        (rb'"\\u0000"', r"\u0000"),
+        (rb'"\\\u0000"', "\\\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_a_nul_is_replaced_and_text_that_looks_like_one_is_not(sent: bytes, read: str) -> None:
+    assert json.loads(replace_nul(sent)) == read
+
+
+async def test_a_failure_whose_message_has_a_nul_is_stored_and_grouped(
+    tmp_path: Path, postgresql_url: str | None
+) -> None:
+    changes = {"database": PostgresUrl(postgresql_url)} if postgresql_url else {}
+    async with serve_service(tmp_path, **changes) as service:
+        job = await a_claimed_job(service)
+        failure = {"kind": "ASSERTION", "message": "It should be a, but it is a\0b."}
+        outcome = {"status": "FAILED", "failure": failure}
+        sent = a_result_body({**job, "attempt": 2}, outcome=outcome)
+        answer = await service.agent("POST", RESULTS, {"results": [sent]})
+        assert (answer.status, len(answer.body["accepted"])) == (200, 1)
+        results = await service.alice.get(f"/v1/check-results/{job['checkId']}?resultType=ALL")
+        assert "a\N{REPLACEMENT CHARACTER}b" in str(results.body)
