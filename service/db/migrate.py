@@ -24,6 +24,8 @@ _REVISIONS: Final = text(
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL,"
     " CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
 )
+_NO_TIME_OUT: Final = text("SET LOCAL statement_timeout = 0")
+"""A change of a large table takes longer than any other statement may."""
 _FINISHED: Final = text("UPDATE alembic_version SET version_num = :revision")
 _REACHED: Final = text("INSERT INTO alembic_version (version_num) VALUES (:revision)")
 
@@ -92,6 +94,8 @@ def upgrade(connection: Connection, before: str | None) -> None:
             f"The database has revision {before}, which this version does not know; use the "
             f"version that made it, or a newer one."
         )
+    if connection.dialect.name == "postgresql":
+        connection.execute(_NO_TIME_OUT)
     command.upgrade(config, "head")
 
 

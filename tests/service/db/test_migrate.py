@@ -98,6 +98,24 @@ async def test_an_older_database_goes_through_the_revisions_that_it_lacks(empty:
     assert metadata.tables.keys() <= tables
 
 
+async def test_an_upgrade_takes_as_long_as_it_takes_and_nothing_else_does(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limit(connection: Connection) -> str:
+        return str(connection.execute(text("SHOW statement_timeout")).scalar_one())
+
+    seen: list[str] = []
+    monkeypatch.setattr(
+        command, "upgrade", lambda config, _: seen.append(limit(config.attributes["connection"]))
+    )
+    with postgres.database() as url:
+        database = open_postgresql(url)
+        await database.write(from_the_first_revision)
+        after = await database.write(limit)
+        await database.close()
+    assert (seen, after) == (["0"], "30s")
+
+
 def from_the_first_revision(connection: Connection) -> None:
     upgrade(connection, None)
 
