@@ -3,10 +3,11 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import aiohttp
@@ -19,12 +20,19 @@ from tests.faults.nursery import Nursery
 from tests.faults.processes import AgentChild, Child
 from tests.faults.scene import AGENT, API_KEY, LOCATION_KEY, SERVICE
 from tests.faults.target import Target, serve_target
-from tests.servers.postgresql import PostgresServer, postgres_server
+from tests.servers.postgresql import (
+    LocalPostgres,
+    PostgresServer,
+    postgres_server,
+    require_programs,
+)
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
 _PERIOD_MS: Final = 10_000
 _LIMIT_S: Final = 150.0
+_AWAY_S: Final = 25.0
+"""Longer than a change waits for the database (QUICK_GIVE_UP_S)."""
 _SHARED: Final = {
     "SERVICE_HOST": "127.0.0.1",
     "TRACE_VIEWER_PORT": "off",
@@ -176,10 +184,18 @@ def postgres() -> Iterator[PostgresServer]:
 async def pair(
     tmp_path: Path, postgres: PostgresServer, nurseries: Mapping[str, Nursery]
 ) -> AsyncIterator[Pair]:
+    with postgres.database() as url:
+        async with _pair(tmp_path, url, nurseries) as made:
+            yield made
+
+
+@asynccontextmanager
+async def _pair(folder: Path, url: str, nurseries: Mapping[str, Nursery]) -> AsyncIterator[Pair]:
+    """Two services on a database, with two agents each."""
     async with AsyncExitStack() as stack:
         made = Pair(
-            folder=tmp_path,
-            database=stack.enter_context(_made(postgres)),
+            folder=folder,
+            database=url,
             target=await stack.enter_async_context(serve_target()),
             http=await stack.enter_async_context(aiohttp.ClientSession()),
             nurseries=nurseries,
@@ -189,12 +205,6 @@ async def pair(
         for number, name in enumerate(("one", "two", "one", "two")):
             await made.start_agent(f"agent-{number}", at=name)
         yield made
-
-
-@contextmanager
-def _made(postgres: PostgresServer) -> Iterator[str]:
-    with postgres.database() as url:
-        yield url
 
 
 async def test_every_run_ends_once_whichever_service_dies_or_is_cut_off(pair: Pair) -> None:
@@ -207,6 +217,31 @@ async def test_every_run_ends_once_whichever_service_dies_or_is_cut_off(pair: Pa
             await pair.services["two"].kill()
             await pair.start_service("two")
     await pair.until(lambda: all(len(times) >= 4 for times in pair.due_times().values()))
+    await _assert_balanced(pair, checks)
+
+
+async def test_every_run_ends_once_when_the_database_is_away_for_a_while(
+    tmp_path: Path, nurseries: Mapping[str, Nursery]
+) -> None:
+    with (
+        TemporaryDirectory(prefix="picket-postgres-") as folder,
+        (server := LocalPostgres(require_programs(), Path(folder))).running() as postgres,
+        postgres.database() as url,
+    ):
+        async with _pair(tmp_path, url, nurseries) as pair:
+            checks = [await pair.check(at, frequency_s=10) for at in ("one", "two")]
+            await pair.trigger("one", checks)
+            await pair.until(lambda: all(map(pair.due_times().get, checks)))
+            await asyncio.to_thread(server.stop)
+            await asyncio.sleep(_AWAY_S)
+            assert all(one.is_alive for one in pair.services.values())
+            await asyncio.to_thread(server.start)
+            await pair.until(lambda: all(len(times) >= 4 for times in pair.due_times().values()))
+            await _assert_balanced(pair, checks)
+
+
+async def _assert_balanced(pair: Pair, checks: list[str]) -> None:
+    """Every due time and every wish ended once, and there is no hole."""
     for check_id in checks:
         await pair.pause("one", check_id)
     await pair.until(lambda: pair.ledger().is_settled and not pair.ledger().open_sessions)
