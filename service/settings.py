@@ -8,7 +8,7 @@ from enum import StrEnum
 from ipaddress import ip_network
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from contract.suggestions import UnknownName, unknown_names
@@ -281,12 +281,7 @@ def _known(reading: _Reading) -> Settings:
         port=reading.value("SERVICE_PORT", _port, default=8080),
         data_dir=data_dir,
         database=reading.value("DATABASE_URL", parse_database, default=default_database),
-        artifact_store=reading.value("ARTIFACT_STORE", parse_bucket, default=None),
-        artifact_endpoint=reading.value("ARTIFACT_STORE_ENDPOINT", _url, default=None),
-        artifact_region=reading.value("ARTIFACT_STORE_REGION", str, default="us-east-1"),
-        artifact_key_id=reading.value("ARTIFACT_STORE_KEY_ID", str, default=None),
-        artifact_secret_key=reading.value("ARTIFACT_STORE_SECRET_KEY", str, default=None),
-        artifact_link_minutes=reading.value("ARTIFACT_LINK_MINUTES", _link_minutes, default=0),
+        **_artifacts(reading),
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
         trace_viewer_port=reading.value("TRACE_VIEWER_PORT", _port_or_off, default=_VIEWER_PORT),
         trace_viewer_url=reading.value("TRACE_VIEWER_URL", _origin, default=None),
@@ -324,6 +319,18 @@ def _known(reading: _Reading) -> Settings:
         ),
         first_location_key=reading.value("FIRST_LOCATION_KEY", _key(LOCATION_PREFIX), default=None),
     )
+
+
+def _artifacts(reading: _Reading) -> dict[str, Any]:
+    """The fields that say where files of results are kept."""
+    return {
+        "artifact_store": reading.value("ARTIFACT_STORE", parse_bucket, default=None),
+        "artifact_endpoint": reading.value("ARTIFACT_STORE_ENDPOINT", _url, default=None),
+        "artifact_region": reading.value("ARTIFACT_STORE_REGION", str, default="us-east-1"),
+        "artifact_key_id": reading.value("ARTIFACT_STORE_KEY_ID", str, default=None),
+        "artifact_secret_key": reading.value("ARTIFACT_STORE_SECRET_KEY", str, default=None),
+        "artifact_link_minutes": reading.value("ARTIFACT_LINK_MINUTES", _link_minutes, default=0),
+    }
 
 
 def _check_viewer(reading: _Reading, settings: Settings) -> None:

@@ -33,7 +33,7 @@ from service.web.check.heading import AT_LOCATIONS
 from service.web.page_routing import Pages
 from service.web.result.comparison import compare, compare_bodies
 from service.web.result.message_bodies import mark, read_body
-from service.web.result.run_files import describe_files, serve_file
+from service.web.result.run_files import File, describe_files, serve_file
 from service.web.result.timeline import draw_calls, draw_hops, draw_phases, draw_steps
 from service.web.result.trace_page import explain_absence, show_trace
 from service.web.states import State, state_of_run
@@ -147,10 +147,8 @@ async def _show(visit: Visit) -> Response:
         differences=compare(stored, seen.other) if seen.other else None,
         body_lines=compare_bodies(stored, seen.other) if seen.other else (),
         files=files,
-        shots=[one for one in files if one.kind == "screenshot"],
         good_shots=[one for one in good_files if one.kind == "screenshot"],
-        videos=[one for one in files if one.kind == "video"],
-        traces=[one for one in files if one.kind == "trace"],
+        **_by_kind(files),
         no_viewer=explain_absence(visit),
         **_drawings(stored, evidence),
         describe=_describe,
@@ -158,6 +156,12 @@ async def _show(visit: Visit) -> Response:
         mark_text=mark,
         vitals=_vitals,
     )
+
+
+def _by_kind(files: Sequence[File]) -> dict[str, Any]:
+    """Those that the page shows."""
+    kinds = {"shots": "screenshot", "videos": "video", "traces": "trace"}
+    return {name: [one for one in files if one.kind == kind] for name, kind in kinds.items()}
 
 
 def _read(
