@@ -233,6 +233,7 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(folder: Path) -> None:
             command, env=without_scripts(folder), stdout=subprocess.PIPE, stderr=said, text=True
         )
         assert up.stdout is not None
+        assert up.stdout.readline().startswith("starting")
         assert up.stdout.readline().startswith("API")
         up.stdout.close()
         assert up.wait(LIMIT_S) == 70

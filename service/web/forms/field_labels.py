@@ -110,6 +110,8 @@ _IN_MINUTES: Final = frozenset({"frequency", "interval", "minutesFailingThreshol
 _WORDS: Final[Mapping[str, str]] = {
     "AUTO": "Automatic",
     "BASIC": "Basic",
+    "DARK": "Dark",
+    "LIGHT": "Light",
     "CONTAINS": "Contains",
     "CRITICAL": "Critical",
     "DAY": "Days",

@@ -127,6 +127,7 @@ def _form(definition: TypeDefinition) -> Form:
         sections=_SECTIONS,
         left_out=frozenset(definition.write.refused),
         neighbors=(_UPLOAD,) if kind is CheckType.PLAYWRIGHT else (),
+        is_offered=kind is not CheckType.AGENTIC,  # no agent runs them yet
     )
 
 
