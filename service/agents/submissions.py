@@ -57,11 +57,14 @@ class Submissions:
         return await mine.verdicts
 
     async def _store_all(self, location_id: str) -> None:
-        while waiting := self._waiting[location_id]:
-            self._waiting[location_id] = []
-            groups = [self._store_group(location_id, one) for one in _groups(waiting)]
-            await asyncio.gather(*groups)
-        del self._waiting[location_id]
+        try:
+            while waiting := self._waiting[location_id]:
+                self._waiting[location_id] = []
+                groups = [self._store_group(location_id, one) for one in _groups(waiting)]
+                await asyncio.gather(*groups)
+        finally:
+            for left in self._waiting.pop(location_id):
+                left.verdicts.cancel()
 
     async def _store_group(self, location_id: str, group: Sequence[_Waiting]) -> None:
         try:

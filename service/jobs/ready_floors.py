@@ -5,6 +5,7 @@ began at the oldest job would pass all those rows each time, while a long query 
 """
 
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,9 +36,13 @@ class ReadyFloors:
 
     _floors: dict[ReadyKey, _Floor] = field(default_factory=dict)
     _announced: deque[int] = field(default_factory=deque)
+    """Due times since the last search that are earlier than those before them."""
 
     def announce(self, due_ms: int) -> None:
         """A job was put into the queue, or came back to it: the next search finds it."""
+        with suppress(IndexError):  # a search has taken it meanwhile
+            if self._announced[-1] <= due_ms:
+                return
         self._announced.append(due_ms)
 
     def begin(self, key: ReadyKey, *, now_ms: int) -> Place:

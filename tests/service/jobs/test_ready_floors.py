@@ -47,6 +47,13 @@ def test_a_job_that_comes_during_a_search_is_in_the_next_one() -> None:
     assert floors.begin(URLS, now_ms=1_001) == (300, 0)
 
 
+def test_announcements_that_no_search_takes_are_not_gathered() -> None:
+    floors = ReadyFloors()
+    for due_ms in range(1_000, 2_000):
+        floors.announce(due_ms)
+    assert len(floors._announced) == 1  # on SQLite nothing searches by floors
+
+
 def test_all_is_searched_now_and_then() -> None:
     floors = ReadyFloors()
     floors.begin(URLS, now_ms=1_000)
