@@ -18,7 +18,25 @@ SERVICE_ROWS: Final = (
     ),
     (
         "DATABASE_URL",
-        "sqlite:/// and the path of a file. Default: a file in SERVICE_DATA_DIR.",
+        "sqlite:/// and a path, or postgresql://user:password@host/name. Default: a file.",
+    ),
+    (
+        "ARTIFACT_STORE",
+        "A bucket for files of results, as in s3://bucket/prefix. Default: SERVICE_DATA_DIR.",
+    ),
+    ("ARTIFACT_STORE_ENDPOINT", "The URL of that bucket's store. Default: AWS."),
+    ("ARTIFACT_STORE_REGION", "The region of the bucket. Default: us-east-1."),
+    (
+        "ARTIFACT_STORE_KEY_ID",
+        "The access key. Default: credentials of AWS_ variables, the container or the machine.",
+    ),
+    (
+        "ARTIFACT_STORE_SECRET_KEY",
+        "Its secret. ARTIFACT_STORE_SECRET_KEY_FILE may name a file that contains it.",
+    ),
+    (
+        "ARTIFACT_LINK_MINUTES",
+        "How long signed links to files in the bucket are valid. Default: 0, for none.",
     ),
     (
         "SERVICE_PUBLIC_URL",
