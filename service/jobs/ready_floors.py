@@ -52,7 +52,7 @@ class ReadyFloors:
             for floor in self._floors.values():
                 floor.place = min(floor.place, place)
         floor = self._floors.setdefault(key, _Floor(_BEGIN, now_ms))
-        if now_ms - floor.whole_ms >= RESCAN_MS:
+        if not 0 <= now_ms - floor.whole_ms < RESCAN_MS:  # or the clock was set back
             floor.place, floor.whole_ms = _BEGIN, now_ms
         return floor.place
 

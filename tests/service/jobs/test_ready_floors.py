@@ -62,6 +62,13 @@ def test_all_is_searched_now_and_then() -> None:
     assert floors.begin(URLS, now_ms=1_000 + RESCAN_MS) == (0, 0)
 
 
+def test_all_is_searched_when_the_clock_was_set_back() -> None:
+    floors = ReadyFloors()
+    floors.begin(URLS, now_ms=9_000_000)
+    floors.end(URLS, (9_000_000, 0))
+    assert floors.begin(URLS, now_ms=1_000_000) == (0, 0)
+
+
 @contextmanager
 def held_transaction(address: str) -> Iterator[None]:
     """Somebody who still sees all rows that are deleted meanwhile."""
