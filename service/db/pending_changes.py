@@ -1,10 +1,12 @@
 """Changes that wait for an engine, and whom it tells what came of them."""
 
 import asyncio
+import queue
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from sqlalchemy import Connection
@@ -12,6 +14,10 @@ from sqlalchemy import Connection
 from service.db.engine import NoticeT
 
 log = structlog.get_logger()
+
+
+MOST_TOGETHER: Final = 64
+"""Changes that share a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,27 @@ class Settled:
     notices: list[object]
     wrote: bool = False
     """It changed rows, which are on the disk."""
+
+
+ChangeQueue = queue.SimpleQueue[Change | None]
+"""None: it is closed."""
+
+
+def take_group(line: ChangeQueue) -> deque[Change]:
+    """Wait for changes, and take those that are there; none at all once the queue is closed."""
+    group: deque[Change] = deque()
+    change = line.get()
+    while change is not None:
+        group.append(change)
+        if len(group) == MOST_TOGETHER:
+            return group
+        try:
+            change = line.get_nowait()
+        except queue.Empty:
+            return group
+    if group:
+        line.put(None)
+    return group
 
 
 class Listeners:

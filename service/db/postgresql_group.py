@@ -19,7 +19,7 @@ from service.db.engine import (
     set_shared,
     take_notices,
 )
-from service.db.pending_changes import Change, Settled
+from service.db.pending_changes import Change, ChangeQueue, Settled, take_group
 from service.db.postgresql_faults import Fault, driver, fault_of
 
 log = structlog.get_logger()
@@ -29,7 +29,6 @@ _LOCK: Final = 0x7069636B6574
 # Without parameters, so that the two statements go together.
 _BEGIN_ALONE: Final = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
 _BEGIN_SHARED: Final = f"BEGIN; SELECT pg_advisory_xact_lock_shared({_LOCK})"
-_GROUP: Final = 64
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0
 
@@ -47,8 +46,7 @@ class ChangeLine:
     def __init__(
         self, engine: Engine, settle: Callable[[list[Settled]], None], *, name: str, brief: bool
     ) -> None:
-        self._line: queue.SimpleQueue[Change | None] = queue.SimpleQueue()
-        """None: the line is closed."""
+        self._line: ChangeQueue = queue.SimpleQueue()
         self._settle = settle
         self._writer = _GroupWriter(engine, brief=brief)
         self._thread = threading.Thread(target=self._keep_writing, name=name, daemon=True)
@@ -64,24 +62,8 @@ class ChangeLine:
         self._thread.join()
 
     def _keep_writing(self) -> None:
-        while group := self._next_group():
+        while group := take_group(self._line):
             self._settle(self._writer.write(group))
-
-    def _next_group(self) -> deque[Change]:
-        """The next changes in line; none at all once it is closed."""
-        group: deque[Change] = deque()
-        change = self._line.get()
-        while change is not None:
-            group.append(change)
-            if len(group) == _GROUP:
-                return group
-            try:
-                change = self._line.get_nowait()
-            except queue.Empty:
-                return group
-        if group:
-            self._line.put(None)
-        return group
 
 
 class _GroupWriter:

@@ -32,7 +32,14 @@ from service.db.engine import (
     NoticeT,
 )
 from service.db.json_columns import read_json
-from service.db.pending_changes import Change, Listeners, Settled
+from service.db.pending_changes import (
+    MOST_TOGETHER,
+    Change,
+    ChangeQueue,
+    Listeners,
+    Settled,
+    take_group,
+)
 from service.db.sqlite_group import (
     carry_out,
     carry_out_together,
@@ -45,7 +52,6 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-_GROUP: Final = 64
 _MOST_WAITING: Final = 10_000
 _READERS: Final = 4
 _STATEMENTS_CACHED: Final = 256
@@ -94,7 +100,7 @@ class SqliteDatabase:
         self._give_up_s = give_up_s
         self._loop = asyncio.get_running_loop()
         self._listeners = Listeners()
-        self._line: queue.SimpleQueue[Change | None] = queue.SimpleQueue()
+        self._line: ChangeQueue = queue.SimpleQueue()
         self._in_line = 0
         """Changes that the thread has, from the first moment until they are settled."""
         self._brief: deque[Change] = deque()
@@ -164,7 +170,7 @@ class SqliteDatabase:
         """At the end of a turn, once the thread has settled what was asked for before."""
         if self._in_line or not self._brief:
             return
-        group = deque(self._brief.popleft() for _ in range(min(_GROUP, len(self._brief))))
+        group = deque(self._brief.popleft() for _ in range(min(MOST_TOGETHER, len(self._brief))))
         settled = None if self._is_threads_turn() else self._made_here(group)
         if settled is None:
             self._stand_in_line(*group)
@@ -191,25 +197,9 @@ class SqliteDatabase:
 
     def _keep_writing(self) -> None:
         with self._connection as connection:
-            while group := self._next_group():
+            while group := take_group(self._line):
                 settled = write_group(connection, group)
                 self._loop.call_soon_threadsafe(self._settle_line, settled)
-
-    def _next_group(self) -> deque[Change]:
-        """The next changes in line; none at all once the database closes."""
-        group: deque[Change] = deque()
-        change = self._line.get()
-        while change is not None:
-            group.append(change)
-            if len(group) == _GROUP:
-                return group
-            try:
-                change = self._line.get_nowait()
-            except queue.Empty:
-                return group
-        if group:
-            self._line.put(None)
-        return group
 
     def _settle_line(self, settled: list[Settled]) -> None:
         self._in_line -= len(settled)
