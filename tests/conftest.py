@@ -136,18 +136,30 @@ SLOW = (
     "tests/agent/test_bundles",
     "tests/agent/test_work",
     "tests/house/test_leftovers",
+    "tests/redaction/test_files",
+    "tests/service/store_migration/test_migration",
+    "tests/service/live/test_live_sign_out",
     "tests/picket/test_run",
     "tests/runners/test_api_script_failures",
 )
-"""What `make test-quick` leaves out: whole systems, faults, browsers, suites, images, and long
-searches for a secret that survives or an order of events that loses a run."""
+"""What `make test-quick` leaves out: whole systems, faults, suites, images, and long searches for a
+secret that survives or an order of events that loses a run. Browsers and PostgreSQL as well: see
+`_is_slow`."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what is slow, before `-m` chooses."""
-    if item.nodeid.startswith(SLOW):
+    if item.nodeid.startswith(SLOW) or _is_slow(item):
         item.add_marker("slow")
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Whether a test runs in a browser, or repeats on PostgreSQL what it says of SQLite."""
+    if not isinstance(item, pytest.Function):
+        return False
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return "browser" in item.fixturenames or parameters.get("postgresql_url") == "postgresql"
 
 
 @pytest.hookimpl(trylast=True)
