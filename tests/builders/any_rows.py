@@ -49,18 +49,19 @@ _FLOATS: Final = (0.0, 0.1, 1.0, -2.5, 1e308, 5e-324, 1 / 3)
 def fill_every_table(connection: Connection) -> None:
     """Insert rows into each table; columns that may be empty are so in some of them."""
     for table in metadata.sorted_tables:
-        connection.execute(table.insert(), list(_rows(table)))
+        connection.execute(table.insert(), list(rows_of(table)))
 
 
 def add_results(connection: Connection, *, count: int) -> None:
     """So many more results, whose ids begin with `more-` and their number."""
     table = metadata.tables["result"]
-    usual = next(_rows(table))
+    usual = next(rows_of(table))
     rows = [{**usual, "id": f"more-{number:06}", "check_id": "m"} for number in range(count)]
     connection.execute(table.insert(), rows)
 
 
-def _rows(table: Table) -> Iterator[dict[str, Any]]:
+def rows_of(table: Table) -> Iterator[dict[str, Any]]:
+    """Rows that fit each other: what a column refers to is in the other table's rows."""
     for number in range(ROWS):
         yield {column.key: _value(column, number) for column in table.columns}
 
