@@ -198,6 +198,10 @@ RUNTIMES: Final = MappingProxyType({one.id: one for one in (_2026_04, _2025_04)}
 """The runtimes by id, newest first; a check that names no runtime uses the first."""
 
 
+RETIRED: Final = ("2024.09", "2024.02", "2023.09", "2023.02", "2022.10")
+"""Runtimes of earlier years, newest first: no agent has them, but checks and projects name them."""
+
+
 def runtime_problem(runtime_id: str) -> str | None:
     """Return why no script can run on it, as the rest of a sentence that begins with the field."""
     if runtime_id in RUNTIMES:

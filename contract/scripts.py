@@ -76,6 +76,11 @@ def path_problem(path: str) -> str | None:
     return None
 
 
+def folder_problem(path: str) -> str | None:
+    """A folder's path as a file's; `.` is the folder of the run itself."""
+    return None if path == "." else path_problem(path)
+
+
 def _is(path: str) -> str:
     if not path:
         return "is empty"

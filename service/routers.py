@@ -46,10 +46,11 @@ from service.variables import api as variables
 from service.web.routes import page_routes
 from service.web.status_page.custom_domains import CustomDomains
 
-PREFIXES: Final = ("/v1", "/v2")
+PREFIXES: Final = ("/v1", "/v2", "/next")
 
 _ROUTERS: Final = (
     accounts.router,
+    accounts.clients_router,
     checks_write.write_router,
     heartbeats.events_router,
     checks.router,

@@ -30,6 +30,7 @@ from contract.requests import HttpRequest
 from contract.scripts import (
     config_problem,
     dependencies_problem,
+    folder_problem,
     is_like_a_path,
     path_problem,
     script_problem,
@@ -314,7 +315,7 @@ def find_spec_problems(spec: CheckSpec) -> Iterator[Wrong]:
     if isinstance(spec, BrowserSpec | MultiStepSpec):
         yield from _check_script(spec)
     if isinstance(spec, PlaywrightSpec):
-        yield from _check_text("$.workingDir", spec.working_dir, path_problem)
+        yield from _check_text("$.workingDir", spec.working_dir, folder_problem)
 
 
 def _check_text(

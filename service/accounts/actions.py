@@ -139,6 +139,12 @@ def find_good_key(connection: Connection, key_id: str) -> KeyRow | None:
     return store.find_good_key(connection, key_id)
 
 
+def find_name(connection: Connection, caller: Caller) -> str:
+    """What the caller's key is called."""
+    key = store.find_good_key(connection, caller.key_id) if caller.key_id else None
+    return key.name if key else "API key"
+
+
 def note_use(connection: Connection, key_ids: Collection[str], *, now_ms: int) -> int:
     """Remember that API keys were used just now; how many."""
     if key_ids:

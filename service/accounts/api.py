@@ -67,6 +67,14 @@ class AccountShown(ResponseModel):
     """The alert settings of checks with `useGlobalAlertSettings`."""
 
 
+class CallerShown(ResponseModel):
+    """Whom a key speaks for."""
+
+    id: str
+    name: str
+    """The name of the key."""
+
+
 router = keyed_operations("Accounts", prefix="/v1/accounts")
 
 _ONE = "/{accountId}"
@@ -131,6 +139,36 @@ async def read_entitlements(
     if account_id != caller.account_id:
         raise NotFoundError(f"There is no account {account_id}.")
     return await _read_entitlements(account_id, backend)
+
+
+clients_router = keyed_operations("Accounts", prefix="/next")
+"""What the established service's own clients ask before anything else."""
+
+
+@clients_router.get(
+    "/accounts", responses=answers(200, list[AccountShown], "Only the key's account.")
+)
+async def list_accounts_for_clients(caller: CallerDep, backend: BackendDep) -> Response:
+    """List the key's accounts, as `GET /v1/accounts`."""
+    return await list_accounts(caller, backend)
+
+
+@clients_router.get(
+    "/accounts" + _ONE,
+    responses=answers(200, AccountShown, "The account.", 404),
+)
+async def read_account_for_clients(
+    account_id: AccountId, caller: CallerDep, backend: BackendDep
+) -> Response:
+    """Read an account, as `GET /v1/accounts/{accountId}`."""
+    return await read_account(account_id, caller, backend)
+
+
+@clients_router.get("/users/me", responses=answers(200, CallerShown, "The key."))
+async def read_caller(caller: CallerDep, backend: BackendDep) -> Response:
+    """Read whom the key speaks for: itself, as no user belongs to it."""
+    name = await backend.database.read(lambda c: actions.find_name(c, caller))
+    return json_model(CallerShown(id=caller.id, name=name))
 
 
 async def _read_entitlements(account_id: str, backend: Backend) -> Response:

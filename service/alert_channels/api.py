@@ -31,7 +31,7 @@ from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.errors import InvalidError
 from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
-from service.http.responses import Items, PageDep, page_of, page_of_sealed
+from service.http.responses import Items, PageDep, counted, page_of, page_of_sealed
 from service.http.routing import ONE, answers, json, json_model, keyed_operations
 from service.http.times import query_window_ms
 from service.vault.encryption import Scope, Vault, Viewer
@@ -66,24 +66,27 @@ def _compare(row: ChannelRow, vault: Vault) -> dict[str, Any]:
     return _show(row, Viewer.writer(vault).hiding)
 
 
-@router.get("", responses=page_of_sealed(list[ChannelShown], "A page of channels, oldest first."))
+@router.get(
+    "", responses=counted(page_of_sealed(list[ChannelShown], "A page of channels, oldest first."))
+)
 async def list_alert_channels(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
     """List alert channels."""
 
-    def query(connection: Connection) -> tuple[ChannelRow, ...]:
+    def query(connection: Connection) -> tuple[tuple[ChannelRow, ...], int]:
         found = store.list_page(
             connection, caller.account_id, limit=page.one_more, offset=page.offset
         )
-        return store.with_subscriptions(connection, found)
+        total = store.count_channels(connection, caller.account_id)
+        return store.with_subscriptions(connection, found), total
 
-    rows = await backend.database.read(query)
+    rows, total = await backend.database.read(query)
     viewer = Viewer(backend.vault, may_write=caller.may_write)
     items: Items[ChannelRow] = Items(
         show=lambda row: _show(row, viewer),
         hide=lambda row: _show(row, viewer.hiding),
         name=lambda row: str(row.id),
     )
-    return page.answer_of(rows, items)
+    return page.answer_of(rows, items, total=total)
 
 
 @router.post(
@@ -219,7 +222,8 @@ def _read_filter(
 
 
 @notifications_router.get(
-    "", responses=page_of(list[NotificationShown], "A page of notifications, newest first.")
+    "",
+    responses=counted(page_of(list[NotificationShown], "A page of notifications, newest first.")),
 )
 async def list_alert_notifications(
     caller: CallerDep,
@@ -231,18 +235,20 @@ async def list_alert_notifications(
 
     def query(
         connection: Connection,
-    ) -> tuple[tuple[NotificationRow, ...], dict[int, ChannelRow]]:
+    ) -> tuple[tuple[NotificationRow, ...], dict[int, ChannelRow], int]:
         wanted = _complete(asked, now_ms=backend.clock.now_ms(connection))
         found = store.list_notifications(
             connection, caller.account_id, wanted, limit=page.one_more, offset=page.offset
         )
         channels = store.list_some(connection, {row.channel_id for row in found})
-        return found, {channel.id: channel for channel in channels}
+        total = store.count_notifications(connection, caller.account_id, wanted)
+        return found, {channel.id: channel for channel in channels}, total
 
-    rows, channels = await backend.database.read(query)
+    rows, channels, total = await backend.database.read(query)
     return page.answer(
         rows,
         lambda row: render_notification(row, channels[row.channel_id]).model_dump(mode="json"),
+        total=total,
     )
 
 

@@ -319,19 +319,42 @@ def list_notifications(
     offset: int,
 ) -> tuple[NotificationRow, ...]:
     """A page of the account's notifications, newest first."""
-    query = _NOTIFICATIONS.where(
+    query = _NOTIFICATIONS.where(*_match_notifications(account_id, wanted))
+    query = query.order_by(alert_notification.c.serial.desc()).limit(limit).offset(offset)
+    return tuple(map(_read_notification, connection.execute(query)))
+
+
+def count_notifications(connection: Connection, account_id: str, wanted: NotificationFilter) -> int:
+    """How many notifications of the account match."""
+    query = select(func.count()).select_from(alert_notification)
+    return _count(connection, query.where(*_match_notifications(account_id, wanted)))
+
+
+def count_channels(connection: Connection, account_id: str) -> int:
+    """How many channels the account has."""
+    query = select(func.count()).select_from(alert_channel)
+    return _count(connection, query.where(alert_channel.c.account_id == account_id))
+
+
+def _count(connection: Connection, query: Select[Any]) -> int:
+    return int(connection.execute(query).scalar_one())
+
+
+def _match_notifications(
+    account_id: str, wanted: NotificationFilter
+) -> Sequence[ColumnElement[bool]]:
+    conditions = [
         alert_notification.c.account_id == account_id,
         alert_notification.c.is_logged,
         alert_notification.c.created_ms >= wanted.from_ms,
         alert_notification.c.created_ms < wanted.to_ms,
-    )
+    ]
     if wanted.channel_id is not None:
-        query = query.where(alert_notification.c.channel_id == wanted.channel_id)
+        conditions.append(alert_notification.c.channel_id == wanted.channel_id)
     if wanted.has_failures is not None:
         has_failed = alert_notification.c.status.in_(_FAILED)
-        query = query.where(has_failed if wanted.has_failures else ~has_failed)
-    query = query.order_by(alert_notification.c.serial.desc()).limit(limit).offset(offset)
-    return tuple(map(_read_notification, connection.execute(query)))
+        conditions.append(has_failed if wanted.has_failures else ~has_failed)
+    return conditions
 
 
 def list_newest(

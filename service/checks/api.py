@@ -27,7 +27,7 @@ from service.http.mutations import (
     changed_fields,
     sent_fields,
 )
-from service.http.responses import Items, PageDep, page_of_sealed
+from service.http.responses import Items, PageDep, counted, page_of_sealed
 from service.http.routing import ONE, CheckId, answers, json, keyed_operations
 from service.http.schema import Text
 from service.http.validation import HEADER
@@ -69,7 +69,7 @@ _ApplyGroup = Annotated[
 ]
 
 
-@router.get("", responses=page_of_sealed(ANY_CHECKS, "A page of checks, oldest first."))
+@router.get("", responses=counted(page_of_sealed(ANY_CHECKS, "A page of checks, oldest first.")))
 async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
     request: Request,
     caller: CallerDep,
@@ -81,13 +81,14 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
 ) -> Response:
     """List checks."""
 
-    def query(connection: Connection) -> tuple[CheckRow, ...]:
+    def query(connection: Connection) -> tuple[tuple[CheckRow, ...], int]:
         found = store.find_matching(
             connection, caller.account_id, wanted, limit=page.one_more, offset=page.offset
         )
-        return actions.complete(connection, found)
+        total = store.count_matching(connection, caller.account_id, wanted)
+        return actions.complete(connection, found), total
 
-    rows = await backend.database.read(query)
+    rows, total = await backend.database.read(query)
     viewer = Viewer(backend.vault, may_write=caller.may_write)
     show = partial(render, base_url=backend.base_url(request), as_it_runs=apply_group_settings)
     items = Items(
@@ -95,7 +96,7 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
         hide=partial(show, viewer=viewer.hiding),
         name=attrgetter("id"),
     )
-    return page.answer_of(rows, items)
+    return page.answer_of(rows, items, total=total)
 
 
 @router.get(ONE, responses=answers(200, ANY_CHECK, "The check.", 404))

@@ -13,6 +13,7 @@ from contract.runtimes import RUNTIMES, runtime_problem
 from contract.scripts import (
     MAX_PATH_LETTERS,
     config_problem,
+    folder_problem,
     path_problem,
     script_problem,
     sha256_problem,
@@ -346,6 +347,10 @@ Script = Annotated[Text, Field(min_length=1), judged_by(script_problem)]
 """Code that a check consists of."""
 ScriptPath = Annotated[
     Annotated[Text, Field(max_length=MAX_PATH_LETTERS), judged_by(path_problem)] | None,
+    BeforeValidator(blank_is_none),
+]
+FolderPath = Annotated[
+    Annotated[Text, Field(max_length=MAX_PATH_LETTERS), judged_by(folder_problem)] | None,
     BeforeValidator(blank_is_none),
 ]
 PlaywrightConfig = Annotated[dict[str, Any], AfterValidator(_check_config)]

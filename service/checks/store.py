@@ -166,6 +166,13 @@ def find_matching(
     return tuple(map(read, connection.execute(query)))
 
 
+def count_matching(connection: Connection, account_id: str, wanted: CheckFilter) -> int:
+    """How many checks match."""
+    query = select(func.count()).select_from(check_)
+    of_account = query.where(check_.c.account_id == account_id, *_build_conditions(wanted))
+    return int(connection.execute(of_account).scalar_one())
+
+
 def list_names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
     """All checks, oldest first, without what they hold."""
     return tuple(map(read_name, connection.execute(_NAMES, {"account_id": account_id})))

@@ -67,6 +67,10 @@ _LINK: Final = {
     "description": 'Present if there is another page: its URL, as in `<…>; rel="next"`.',
     "schema": {"type": "string"},
 }
+_CONTENT_RANGE: Final = {
+    "description": "The items of the page, counted from 0, and how many there are: `0-9/118`.",
+    "schema": {"type": "string"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +93,28 @@ class Page:
         """What to ask the database for: one item more tells whether there is a next page."""
         return self.limit + 1
 
-    def answer(self, found: Sequence[RowT], show: Callable[[RowT], Any]) -> Response:
-        """The page as a response; `found` has `one_more` items if there is a next page."""
-        return self._answer([show(one) for one in found[: self.limit]], found, {})
+    def answer(
+        self, found: Sequence[RowT], show: Callable[[RowT], Any], *, total: int | None = None
+    ) -> Response:
+        """The page as a response; `found` has `one_more` items if there is a next page.
 
-    def answer_of(self, found: Sequence[RowT], items: Items[RowT]) -> Response:
+        `total`: how many items all pages have, for the header Content-Range. None: without it.
+        """
+        shown = [show(one) for one in found[: self.limit]]
+        return self._answer(shown, found, self._content_range(len(shown), total))
+
+    def answer_of(
+        self, found: Sequence[RowT], items: Items[RowT], *, total: int | None = None
+    ) -> Response:
         """The page as a response, with items that may have undecryptable secrets."""
         shown, headers = items.shown(found[: self.limit])
-        return self._answer(shown, found, headers)
+        return self._answer(shown, found, headers | self._content_range(len(shown), total))
+
+    def _content_range(self, shown: int, total: int | None) -> dict[str, str]:
+        if total is None:
+            return {}
+        part = f"{self.offset}-{self.offset + shown - 1}" if shown else "*"
+        return {"content-range": f"{part}/{total}"}
 
     def _answer(
         self, shown: Sequence[Any], found: Sequence[object], headers: Mapping[str, str]
@@ -117,12 +135,37 @@ def _page(
 
 
 PageDep = Annotated[Page, Depends(_page)]
+_ALL: Final = 1_000_000
+
+
+def _page_or_all(
+    request: Request,
+    backend: BackendDep,
+    limit: Annotated[
+        int | None,
+        Query(ge=1, le=100, description="Items on a page. Without it and `page`: all items."),
+    ] = None,
+    page: Annotated[int | None, Query(ge=0, le=1_000_000, description="From 1; 0 means 1.")] = None,
+) -> Page:
+    if limit is None and page is None:
+        return Page(limit=_ALL, number=1, next_url="")
+    return _page(request, backend, limit=limit or 10, page=page or 1)
+
+
+PageOrAllDep = Annotated[Page, Depends(_page_or_all)]
+"""The requested part of a list that is complete where nothing else is asked for."""
 
 
 def page_of(model: Any, description: str, *also: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI entries of an operation that answers a page."""
     entries = answers(200, model, description, *also)
     entries[200]["headers"] = {"Link": _LINK}
+    return entries
+
+
+def counted(entries: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    """Add to OpenAPI entries of a list the header that says how many items there are."""
+    entries[200]["headers"]["Content-Range"] = _CONTENT_RANGE
     return entries
 
 

@@ -22,7 +22,7 @@ from service.http.times import query_window_ms
 from service.results import assets, store
 from service.results.assets import Asset
 from service.results.model import ResultFilter, ResultType, StoredResult
-from service.results.shapes import AssetShown, CheckResultShown, ResultsShown
+from service.results.shapes import AssetsShown, AssetType, CheckResultShown, ResultsShown
 from service.results.views import render, render_listed
 
 router = keyed_operations("Check results", prefix="/v1/check-results")
@@ -77,24 +77,35 @@ FilesDep = Annotated[_Files, Depends(_Files)]
 
 @router.get(
     _OF_CHECK + _ASSETS,
-    responses=answers(200, list[AssetShown], "The files of the result, by name.", 404),
+    responses=answers(200, AssetsShown, "The files of the result, by name.", 404),
 )
-async def list_result_assets(request: Request, files: FilesDep, backend: BackendDep) -> Response:
+async def list_result_assets(
+    request: Request,
+    files: FilesDep,
+    backend: BackendDep,
+    kind: Annotated[AssetType | None, Query(alias="type", description="Only of this type.")] = None,
+    name: Annotated[Text | None, Query(max_length=200, description="Only of this name.")] = None,
+) -> Response:
     """List the files of a run: traces, videos, screenshots, reports, logs."""
     base_url, found = backend.base_url(request), await files.find()
     kept = await assets.list_kept(backend.artifacts, found)
-    return json(
-        [
-            assets.render(
-                one,
-                base_url=base_url,
-                check_id=files.check_id,
-                result_id=files.result_id,
-                is_kept=one.file.key in kept,
-            )
-            for one in found
-        ]
-    )
+    wanted = [
+        one
+        for one in found
+        if kind in (None, one.artifact.kind) and name in (None, one.artifact.name)
+    ]
+    listed = [
+        assets.render(
+            one,
+            base_url=base_url,
+            check_id=files.check_id,
+            result_id=files.result_id,
+            is_kept=one.file.key in kept,
+        )
+        for one in wanted
+    ]
+    counts = {"entriesReturned": len(listed), "entriesTotal": len(found)}
+    return json({"assets": listed, "truncated": False, **counts})
 
 
 @router.get(

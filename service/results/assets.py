@@ -127,6 +127,7 @@ def render(
         "sizeBytes": one.size_bytes,
         "sha256": one.sha256,
         "url": base_url + asset_path(check_id, result_id, one.name),
+        "source": "direct",
         "isKept": is_kept,
     }
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from contract.checks import AGENT_TYPES, HTTP_TYPES, CheckType
 from contract.job import RunSource
@@ -137,18 +137,34 @@ class PlaywrightResultShown(ScriptRunShown):
     """Paths of the videos, relative to the service's URL."""
 
 
+AssetType = Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
+
+
 class AssetShown(ResponseModel):
     """A file of a run."""
 
     name: str
-    type: Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
+    type: AssetType
     content_type: str
     size_bytes: int
     sha256: str
     url: str
     """Where to read it, with the same key."""
+    source: Literal["direct"]
+    """The address leads to the file itself, not to an archive with it."""
     is_kept: bool
     """Whether it arrived and is still stored."""
+
+
+class AssetsShown(ResponseModel):
+    """The files of a run."""
+
+    assets: list[AssetShown]
+    truncated: bool
+    """Always false: the list is complete."""
+    entries_returned: int
+    entries_total: int
+    """Without the filters of the request."""
 
 
 class AssertionShown(ResponseModel):
@@ -217,6 +233,12 @@ class ResponseShown(ResponseModel):
     timing_phases: TimingPhasesShown
 
 
+class NoResponse(ResponseModel):
+    """Stands for the answer of a request that got none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class JobLogShown(ResponseModel):
     """The log by phase."""
 
@@ -231,8 +253,8 @@ class HttpResultShown(ResponseModel):
     assertions: list[AssertionShown]
     request: RequestShown | None
     """Null: nothing was sent."""
-    response: ResponseShown | None
-    """Null: there was no answer."""
+    response: ResponseShown | NoResponse
+    """An empty object: there was no answer."""
     request_error: str | None
     """Why there was no answer. Null: there was one."""
     hops: list[dict[str, Any]]

@@ -289,7 +289,7 @@ def _monitor(result: Result, _started_ms: int) -> dict[str, Any]:
         "assertions": _assertions(outcome),
         "timings": to_builtins(outcome.timings),
         "evidence": _evidence(outcome.evidence),
-        "requestError": None if outcome.evidence else _message(outcome),
+        "requestError": None if outcome.assertions else _message(outcome),
     }
 
 
@@ -300,9 +300,7 @@ def _http(result: Result, started_ms: int) -> dict[str, Any]:
     return {
         "assertions": _assertions(outcome),
         "request": _request(evidence) if evidence else None,
-        "response": _response(response, evidence, outcome.timings)
-        if response and evidence
-        else None,
+        "response": _response(response, evidence, outcome.timings) if response and evidence else {},
         "requestError": None if response else _message(outcome),
         "hops": to_builtins(evidence.hops) if evidence else [],
         "tls": to_builtins(evidence.tls) if evidence and evidence.tls else None,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Path
 from starlette.responses import Response
 
-from contract.runtimes import RUNTIMES, RuntimeFacts, RuntimeStage
+from contract.runtimes import RETIRED, RUNTIMES, RuntimeFacts, RuntimeStage
 from service.http.errors import NotFoundError
 from service.http.routing import ONE, answers, json, json_model, open_operations
 from service.http.schema import NO_NUL, ResponseModel
@@ -28,8 +28,8 @@ class RuntimeShown(ResponseModel):
 
 
 def render_runtimes() -> list[RuntimeShown]:
-    """All of them, the newest first."""
-    return [render_runtime(one) for one in RUNTIMES.values()]
+    """All of them, the newest first; then those that no agent has any more."""
+    return [*map(render_runtime, RUNTIMES.values()), *map(_render_retired, RETIRED)]
 
 
 def render_runtime(runtime: RuntimeFacts) -> RuntimeShown:
@@ -48,12 +48,32 @@ def render_runtime(runtime: RuntimeFacts) -> RuntimeShown:
     )
 
 
+def _render_retired(name: str) -> RuntimeShown:
+    """One that no agent has: with the facts of the oldest that agents have, to which to move."""
+    oldest = list(RUNTIMES.values())[-1]
+    return render_runtime(oldest).model_copy(
+        update={
+            "name": name,
+            "stage": RuntimeStage.REMOVED,
+            "description": (
+                f"Retired: no agent has it. Scripts that name it are refused; use {oldest.id},"
+                " whose versions are listed here."
+            ),
+        }
+    )
+
+
 router = open_operations("Runtimes", prefix="/v1/runtimes")
 
 RuntimeName = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 
 
-@router.get("", responses=answers(200, list[RuntimeShown], "All, the newest first."))
+@router.get(
+    "",
+    responses=answers(
+        200, list[RuntimeShown], "All, the newest first, then those that no agent has any more."
+    ),
+)
 async def list_runtimes() -> Response:
     """List runtimes. A check that names none uses the newest of its agent."""
     return json([runtime.model_dump(by_alias=True, mode="json") for runtime in render_runtimes()])
@@ -62,7 +82,7 @@ async def list_runtimes() -> Response:
 @router.get(ONE, responses=answers(200, RuntimeShown, "The runtime.", 400, 404))
 async def read_runtime(name: RuntimeName) -> Response:
     """Read a runtime by its name."""
-    runtime = RUNTIMES.get(name)
-    if runtime is None:
+    found = next((one for one in render_runtimes() if one.name == name), None)
+    if found is None:
         raise NotFoundError(f"There is no runtime of this name; there are {', '.join(RUNTIMES)}.")
-    return json_model(render_runtime(runtime))
+    return json_model(found)

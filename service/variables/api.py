@@ -10,7 +10,7 @@ from starlette.responses import Response
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
-from service.http.responses import Items, PageDep, page_of_sealed
+from service.http.responses import Items, PageOrAllDep, page_of_sealed
 from service.http.routing import answers, json_model, keyed_operations
 from service.http.schema import NO_NUL
 from service.variables import actions, store
@@ -34,8 +34,8 @@ _SHOWN = "The variable; the value of a secret is empty."
 
 
 @router.get("", responses=page_of_sealed(list[VariableShown], "A page of variables, by key."))
-async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
-    """List the account's variables and secrets."""
+async def list_variables(caller: CallerDep, backend: BackendDep, page: PageOrAllDep) -> Response:
+    """List the account's variables and secrets: all of them, unless a page is asked for."""
     owner = Owner.account(caller.account_id)
     rows = await backend.database.read(
         lambda c: store.list_page(c, owner, limit=page.one_more, offset=page.offset)

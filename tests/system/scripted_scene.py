@@ -86,7 +86,7 @@ class ScriptedScene:
         path = f"/v1/check-results/{check_id}/{result['id']}"
         return {
             **await self.ask("GET", path),
-            "assets": await self.ask("GET", f"{path}/assets"),
+            "assets": (await self.ask("GET", f"{path}/assets"))["assets"],
         }
 
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from contract.checks import CheckType
 from service.analytics.measures import SCRIPT, Analytics
-from service.checks.fields import Browser, BundlePath, Command, Engine, Label, Listing, ScriptPath
+from service.checks.fields import Browser, BundlePath, Command, Engine, FolderPath, Label, Listing
 from service.checks.rules import NO_PHASES, SCRIPT_DECIDES
 from service.checks.schemas import MinuteCheckWrite, VariablesWrite
 from service.checks.types.definition import PLACES, TypeDefinition
@@ -36,8 +36,8 @@ class PlaywrightCheckWrite(VariablesWrite, MinuteCheckWrite):
     """Browsers that the suite's projects use; empty: unknown."""
     playwright_version: Label = None
     """If it differs from the lock file, which decides, the log says so."""
-    working_dir: ScriptPath = None
-    """Folder of the bundle that commands run in. Null: its root."""
+    working_dir: FolderPath = None
+    """Folder of the bundle that commands run in. `.` and null: its root."""
     cache_hash: Label = None
     """A new value reinstalls the packages, as a changed lock file does."""
     engine: Engine = None

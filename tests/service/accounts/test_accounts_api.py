@@ -13,7 +13,9 @@ async def test_a_key_tells_its_account(alice: ApiUser) -> None:
     assert answer.body["alertSettings"]["escalationType"] == "RUN_BASED"
 
 
-@pytest.mark.parametrize("path", ["/v1/accounts", "/v1/accounts/{}"])
+@pytest.mark.parametrize(
+    "path", ["/v1/accounts", "/v1/accounts/{}", "/next/accounts", "/next/accounts/{}"]
+)
 async def test_an_account_is_the_same_wherever_it_is_read(alice: ApiUser, path: str) -> None:
     own = (await alice.get("/v1/accounts/me")).body
     found = (await alice.get(path.format(alice.secrets.account_id))).body
@@ -32,6 +34,12 @@ async def test_entitlements_tell_where_checks_may_run(alice: ApiUser, path: str)
     assert [region for region, available in offered.items() if available] == ["eu-west-1"]
 
 
+async def test_a_key_is_told_its_name(alice: ApiUser) -> None:
+    own = await alice.get("/next/users/me")
+    assert (own.status, own.body["name"]) == (200, "first start")
+
+
 async def test_nobodys_account_is_not_there(alice: ApiUser) -> None:
-    answer = await alice.get("/v1/accounts/nobody")
-    assert (answer.status, answer.body["message"]) == (404, "There is no account nobody.")
+    for prefix in ("/v1", "/next"):
+        answer = await alice.get(f"{prefix}/accounts/nobody")
+        assert (answer.status, answer.body["message"]) == (404, "There is no account nobody.")

@@ -24,6 +24,21 @@ async def test_a_list_has_pages(alice: ApiUser) -> None:
     assert [[check["id"] for check in page] for page in pages] == [ids[:2], ids[2:], []]
 
 
+async def test_a_list_says_how_many_items_all_its_pages_have(alice: ApiUser) -> None:
+    for number in range(3):
+        await made(alice, name=f"c{number}", tags=["odd"] if number % 2 else [])
+    ranges = {
+        query: (await alice.get(f"/v1/checks?{query}")).headers["content-range"]
+        for query in ("limit=2", "limit=2&page=2", "limit=2&page=3", "tag=odd")
+    }
+    assert ranges == {
+        "limit=2": "0-1/3",
+        "limit=2&page=2": "2-2/3",
+        "limit=2&page=3": "*/3",
+        "tag=odd": "0-0/1",
+    }
+
+
 async def test_a_list_can_be_narrowed(alice: ApiUser) -> None:
     await made(alice, "url", name="Shop 100%", tags=["prod", "web"])
     await made(alice, "tcp", name="Mail", tags=["prod"])

@@ -50,6 +50,7 @@ def operations() -> list[str]:
 
 
 LISTS: Final = (
+    "/next/accounts",
     "/v1/accounts",
     "/v1/alert-channels",
     "/v1/check-alerts",
@@ -334,6 +335,7 @@ async def test_the_lists_are_all_here(api: PublicApi) -> None:
     }
     assert lists == {
         *LISTS,
+        "/next/users/me",
         "/v1/accounts/me",
         "/v1/accounts/me/entitlements",
         "/v1/analytics/metrics",

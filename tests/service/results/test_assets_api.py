@@ -68,7 +68,7 @@ def result_of(job: dict[str, Any], names: list[str], content_type: str) -> dict[
             "artifacts": [
                 {
                     "name": name,
-                    "kind": "trace",
+                    "kind": "video" if name.endswith(".webm") else "trace",
                     "sizeBytes": len(TRACE),
                     "sha256": SHA,
                     "contentType": content_type or "application/zip",
@@ -93,17 +93,31 @@ async def test_the_files_of_a_run_are_listed_with_where_to_read_them(
     service: RunningService,
 ) -> None:
     path = await a_run(service)
-    assert (await service.alice.get(f"{path}/assets")).body == [
-        {
-            "name": "trace.zip",
-            "type": "trace",
-            "contentType": "application/zip",
-            "sizeBytes": len(TRACE),
-            "sha256": SHA,
-            "url": f"{service.url}{path}/assets/trace.zip",
-            "isKept": True,
-        }
-    ]
+    assert (await service.alice.get(f"{path}/assets")).body == {
+        "assets": [
+            {
+                "name": "trace.zip",
+                "type": "trace",
+                "contentType": "application/zip",
+                "sizeBytes": len(TRACE),
+                "sha256": SHA,
+                "url": f"{service.url}{path}/assets/trace.zip",
+                "source": "direct",
+                "isKept": True,
+            }
+        ],
+        "truncated": False,
+        "entriesReturned": 1,
+        "entriesTotal": 1,
+    }
+
+
+async def test_the_files_of_a_run_are_listed_by_type_and_name(service: RunningService) -> None:
+    path = await a_run(service, named="trace.zip video.webm")
+    for query in ("type=video", "name=video.webm"):
+        seen = (await service.alice.get(f"{path}/assets?{query}")).body
+        assert [one["name"] for one in seen["assets"]] == ["video.webm"]
+        assert (seen["entriesReturned"], seen["entriesTotal"]) == (1, 2)
 
 
 async def test_a_file_is_read_as_it_was_sent(service: RunningService) -> None:
@@ -126,7 +140,7 @@ async def test_a_part_of_a_file_is_read(service: RunningService) -> None:
 
 async def test_a_file_that_did_not_arrive_is_listed_as_such(service: RunningService) -> None:
     path = await a_run(service, named="trace.zip video.webm")
-    listed = (await service.alice.get(f"{path}/assets")).body
+    listed = (await service.alice.get(f"{path}/assets")).body["assets"]
     assert [(one["name"], one["isKept"]) for one in listed] == [
         ("trace.zip", True),
         ("video.webm", False),
@@ -151,7 +165,7 @@ async def test_a_file_that_the_result_does_not_name_is_not_read(service: Running
 async def test_no_name_leads_out_of_the_folder(service: RunningService, name: str) -> None:
     path = await a_run(service, named="../1/trace.zip /etc/passwd trace.zip")
     assert (await service.alice.get(f"{path}/assets/{name}")).status in {400, 404}
-    listed = (await service.alice.get(f"{path}/assets")).body
+    listed = (await service.alice.get(f"{path}/assets")).body["assets"]
     assert [one["name"] for one in listed] == ["trace.zip"]
 
 

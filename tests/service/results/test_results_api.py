@@ -142,7 +142,7 @@ async def test_a_failure_says_why(api: PublicApi, alice: ApiUser) -> None:
         "detail": {"port": 9},
     }
     assert seen["responseTime"] is None
-    assert seen["apiCheckResult"]["response"] is None
+    assert seen["apiCheckResult"]["response"] == {}
     assert seen["apiCheckResult"]["requestError"] == "127.0.0.1:9 refused."
 
 

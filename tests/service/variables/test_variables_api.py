@@ -37,11 +37,12 @@ async def test_a_variable_is_made_read_changed_and_deleted(alice: ApiUser) -> No
         assert gone.body["message"] == "There is no variable API_URL."
 
 
-async def test_variables_are_listed_in_pages_by_key(alice: ApiUser) -> None:
+async def test_all_variables_are_listed_by_key_unless_a_page_is_asked_for(alice: ApiUser) -> None:
     assert (await alice.get(PATH)).body == []
     for number in range(12):
         await made(alice, f"K{11 - number:02}")
-    assert [one["key"] for one in (await alice.get(PATH)).body] == [f"K{n:02}" for n in range(10)]
+    assert [one["key"] for one in (await alice.get(PATH)).body] == [f"K{n:02}" for n in range(12)]
+    assert len((await alice.get(f"{PATH}?page=1")).body) == 10
     second = await alice.get(f"{PATH}?limit=5&page=3")
     assert [one["key"] for one in second.body] == ["K10", "K11"]
     assert (await alice.get(f"{PATH}?page=0")).status == 200
