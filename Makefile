@@ -10,7 +10,7 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test test-quick test-machines test-api check format lint types imports golden demo-alerts screenshots secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-pages bench-start images soak clean
+.PHONY: help run replicas test test-quick test-machines test-api check format lint types imports golden demo-alerts screenshots secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-pages bench-start images soak clean
 
 help: ## Print these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ RUNTIME_FILES := $(wildcard runners/installation/*.* runners/harness/runtimes/*/
 
 run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="--until-results 30" stops by itself
 	@$(BIN)/picket up $(ARGS)
+
+replicas: .venv/.ready ## Start PostgreSQL, two services, two agents and starter checks; ARGS="--until-results 30"
+	@$(BIN)/python -m deploy.replicas $(ARGS)
 
 test: .venv/.ready-for-tests ## Run every test, including format, lint, type and import checks
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)

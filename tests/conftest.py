@@ -91,6 +91,7 @@ SLOW = (
     "tests/deploy/test_alive",
     "tests/deploy/test_images",
     "tests/deploy/test_full_images",
+    "tests/deploy/test_replicas",
     "tests/docs/test_api_walk",
     "tests/service/http/test_contract",
     "tests/service/test_app",

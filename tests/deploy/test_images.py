@@ -107,7 +107,7 @@ def test_a_build_sees_what_the_images_copy_and_nothing_else() -> None:
     patterns = [line for line in lines if not line.startswith("#")]
     let_in = {line[1:] for line in patterns if line.startswith("!")}
     copied = {source for image in ALL for stage in image.stages for source in stage.copied}
-    whole = {"deploy/alive.py": "deploy/*.py", "deploy/first_key.py": "deploy/*.py"}
+    whole = {"deploy/alive.py": "deploy/*.py", "deploy/first_secrets.py": "deploy/*.py"}
     for part in ("__init__.py", "installation", "harness/runtimes"):
         whole[f"runners/{part}"] = "runners"
     assert patterns[0] == "*"
