@@ -5,11 +5,18 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
+from contract.assertions import Source
+
 NOTHING: Final = "\N{EN DASH}"
 """What stands where there is no value."""
 _SIZES: Final = ("B", "kB", "MB", "GB")
 _EXPECTED: Final = re.compile(r"(Expected|Received|Error)[^:]*:(.*)")
 _MOST_IN_MESSAGE: Final = 300
+_SUBJECT: Final = re.compile(
+    rf"\b({'|'.join(Source)})(?= (?:`|\$|[\w-]+ should|should |cannot |is nested ))"
+)
+"""The subject of a failed assertion's sentence, as the API names it."""
+_ACRONYMS: Final = frozenset({"JSON", "TLS"})
 _S: Final = 1000
 _MIN: Final = 60 * _S
 _H: Final = 60 * _MIN
@@ -98,8 +105,27 @@ def format_plural(number: int, one: str, many: str | None = None) -> str:
     return f"{format_count(number)} {one if number == 1 else many or one + 's'}"
 
 
+def name_source(source: Source) -> str:
+    """What an assertion tests, in words: `STATUS_CODE` is `Status code`."""
+    words = [word if word in _ACRONYMS else word.lower() for word in source.split("_")]
+    text = " ".join(words)
+    return text[0].upper() + text[1:]
+
+
+def name_sources(message: str) -> str:
+    """The sentence of a failed assertion with its subject in words."""
+    return _SUBJECT.sub(_name_subject, message, count=1)
+
+
+def _name_subject(found: re.Match[str]) -> str:
+    name = name_source(Source(found[1]))
+    is_first = found.start() == 0 or name.split()[0] in _ACRONYMS
+    return name if is_first else name[0].lower() + name[1:]
+
+
 def shorten_message(message: str) -> str:
-    """A message of many lines, as Playwright's are, as one: what failed, expected and received."""
+    """A message on one line, in words: what failed; of Playwright also expected and received."""
+    message = name_sources(message)
     first, *others = [line.strip() for line in message.strip().splitlines()] or [""]
     told = [
         f"{found[1].lower()} {found[2].strip()}".removeprefix("error ")

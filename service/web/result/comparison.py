@@ -15,11 +15,17 @@ from contract.evidence import (
     ScriptEvidence,
     TlsFacts,
 )
-from contract.result import DnsEvidence, Evidence, Outcome, TcpEvidence
+from contract.result import DnsEvidence, Evidence, FailureKind, Outcome, TcpEvidence
 from contract.wire import Wire
 from service.results.model import StoredResult
 from service.web.result.message_bodies import format_json
-from service.web.words import NOTHING, format_bytes, format_duration
+from service.web.words import (
+    NOTHING,
+    format_bytes,
+    format_duration,
+    name_source,
+    name_sources,
+)
 
 _NOTEWORTHY_MS: Final = 5.0
 _NOTEWORTHY_SHARE: Final = 0.2
@@ -37,7 +43,21 @@ _OUTCOMES: Final = {
     "skipped": "skipped",
 }
 
+_TIMES: Final = "Times"
 _COMPARED_AS_BODIES: Final = frozenset({"response"})
+_ANSWERED: Final = frozenset(
+    {
+        FailureKind.ASSERTION,
+        FailureKind.HTTP_STATUS,
+        FailureKind.PACKET_LOSS,
+        FailureKind.TOO_SLOW,
+        FailureKind.EXPECTED_FAILURE,
+    }
+)
+"""Failures of runs that went through to their end."""
+_UNITS: Final = {"packet_size": "bytes", "packet_loss": "%"}
+_SECONDS: Final = "_s"
+"""How the names of fields in seconds end."""
 
 Fact = str | float | None
 """A number is a time in ms, and compared as such."""
@@ -66,7 +86,11 @@ class Line:
 
 def compare(this: StoredResult, other: StoredResult) -> tuple[Difference, ...]:
     """The facts that differ, in the order of the page."""
-    ours, theirs = dict(_list_facts(this)), dict(_list_facts(other))
+    are_timed = is_timed(this) and is_timed(other)
+    ours, theirs = (
+        {key: fact for key, fact in _list_facts(one) if are_timed or key[0] != _TIMES}
+        for one in (this, other)
+    )
     keys = [*ours, *(key for key in theirs if key not in ours)]
     found = []
     for part, name in keys:
@@ -78,6 +102,14 @@ def compare(this: StoredResult, other: StoredResult) -> tuple[Difference, ...]:
                 )
             )
     return tuple(found)
+
+
+def is_timed(stored: StoredResult) -> bool:
+    """Whether a run went through to its end; one that broke off before is not faster for it."""
+    outcome = stored.detail.outcome if stored.detail else None
+    if outcome is None:
+        return False
+    return outcome.failure is None or outcome.failure.kind in _ANSWERED
 
 
 def compare_bodies(this: StoredResult, other: StoredResult) -> tuple[Line, ...]:
@@ -141,11 +173,11 @@ def _list_facts(stored: StoredResult) -> Facts:
     outcome = detail.outcome
     yield ("Verdict", "Reason"), _reason(outcome)
     yield ("Verdict", "Agent"), detail.agent_id
-    yield ("Times", "Response time"), _time(stored.response_time_ms)
+    yield (_TIMES, "Response time"), _time(stored.response_time_ms)
     for name in ("wait", "dns", "tcp", "tls", "first_byte", "download", "data", "total"):
-        yield ("Times", name.replace("_", " ")), _time(getattr(outcome.timings, name))
+        yield (_TIMES, name.replace("_", " ")), _time(getattr(outcome.timings, name))
     for one in outcome.assertions:
-        about = f"{one.source.value} {one.property}".strip()
+        about = f"{name_source(one.source)} {one.property}".strip()
         yield ("Assertions", f"{one.order + 1}. {about}"), (one.actual or "")[:_MOST_LETTERS]
     yield from _list_seen(outcome.evidence)
 
@@ -166,7 +198,8 @@ def _list_seen(evidence: Evidence | None) -> Facts:
 
 
 def _reason(outcome: Outcome) -> str | None:
-    return outcome.failure.message if outcome.failure else outcome.degraded_because
+    said = outcome.failure.message if outcome.failure else outcome.degraded_because
+    return None if said is None else name_sources(said)
 
 
 def _time(ms: float | None) -> float | None:
@@ -194,8 +227,11 @@ def _list_fields_of(evidence: Wire) -> Facts:
         if isinstance(value, dict):
             for key, measured in value.items():
                 yield ("Measured", f"{name} {key}"), _time(measured)
+        elif isinstance(value, int | float) and field.name.endswith(_SECONDS):
+            yield ("Measured", name.removesuffix(" s")), format_duration(value * 1000)
         elif isinstance(value, str | int | float) and field.name not in _COMPARED_AS_BODIES:
-            yield ("Measured", name), f"{value:g}" if isinstance(value, float) else str(value)
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+            yield ("Measured", name), f"{shown} {_UNITS.get(field.name, '')}".strip()
 
 
 def _list_dns(seen: DnsEvidence) -> Facts:

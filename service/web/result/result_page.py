@@ -1,5 +1,6 @@
 """`/checks/{id}/results/{id}`: what one run saw, and why it ended as it did."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,7 +9,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from contract.assertions import WITHOUT_TARGET, AssertionResult, Comparison
+from contract.assertions import WITHOUT_TARGET, AssertionResult, Comparison, Source
 from contract.checks import CheckType
 from contract.evidence import (
     BrowserEvidence,
@@ -17,7 +18,7 @@ from contract.evidence import (
     ScriptEvidence,
     TlsFacts,
 )
-from contract.result import Evidence, Outcome, Timings
+from contract.result import Evidence, FailureKind, Outcome, Timings
 from service.agents import actions as agents
 from service.checks import actions as checks
 from service.checks.model import CheckRow
@@ -31,14 +32,15 @@ from service.results.model import RunStatus, StoredResult
 from service.results.views import explain, score
 from service.web.check.heading import AT_LOCATIONS
 from service.web.page_routing import Pages
-from service.web.result.comparison import compare, compare_bodies
-from service.web.result.message_bodies import mark, read_body
+from service.web.result.comparison import compare, compare_bodies, is_timed
+from service.web.result.message_bodies import format_json, mark, read_body
+from service.web.result.reached import find_reached
 from service.web.result.run_files import File, describe_files, serve_file
 from service.web.result.timeline import draw_calls, draw_hops, draw_phases, draw_steps
 from service.web.result.trace_page import explain_absence, show_trace
 from service.web.states import State, state_of_run
 from service.web.visit import Visit
-from service.web.words import format_duration, shorten_message
+from service.web.words import format_duration, name_source, name_sources, shorten_message
 
 PATH: Final = "/checks/{check_id}/results/{result_id}"
 _PINGS: Final = 20
@@ -66,6 +68,27 @@ COMPARISONS: Final[Mapping[Comparison, str]] = {
     Comparison.IS_NULL: "is null",
     Comparison.NOT_NULL: "is not null",
 }
+_UNITS: Final[Mapping[Source, str]] = {
+    Source.RESPONSE_TIME: "ms",
+    Source.LATENCY: "ms",
+    Source.DAYS_TO_EXPIRY: "days",
+}
+"""What the numbers of an assertion count."""
+_DETAILS: Final[Mapping[str, str]] = {
+    "code": "Code",
+    "errno": "Number of the error",
+    "syscall": "System call",
+    "hostname": "Host",
+    "address": "Address",
+    "port": "Port",
+    "phase": "Phase",
+    "order": "Assertion",
+    "failed": "Failed assertions",
+    "sent": "Packets sent",
+    "received": "Packets received",
+    "silentForSeconds": "Silent for",
+}
+_ACRONYM_KINDS: Final = frozenset({FailureKind.DNS, FailureKind.TLS})
 _SCORES: Final = {
     "GOOD": State.PASSING,
     "NEEDS_IMPROVEMENT": State.DEGRADED,
@@ -142,9 +165,12 @@ async def _show(visit: Visit) -> Response:
         kind=_template(evidence),
         phases=draw_phases(outcome.timings) if outcome else (),
         timings=outcome.timings if outcome else Timings(),
+        reached=find_reached(outcome, kind),
+        details=_list_details(outcome),
         assertions=_sort(outcome),
         tls=_tls(evidence),
         differences=compare(stored, seen.other) if seen.other else None,
+        are_timed=seen.other is not None and is_timed(stored) and is_timed(seen.other),
         body_lines=compare_bodies(stored, seen.other) if seen.other else (),
         files=files,
         good_shots=[one for one in good_files if one.kind == "screenshot"],
@@ -152,6 +178,9 @@ async def _show(visit: Visit) -> Response:
         no_viewer=explain_absence(visit),
         **_drawings(stored, evidence),
         describe=_describe,
+        actual_of=_say_actual,
+        source_name=name_source,
+        sources_named=name_sources,
         read_body=read_body,
         mark_text=mark,
         vitals=_vitals,
@@ -237,6 +266,7 @@ def _find_lines(sentence: str, evidence: Evidence | None) -> str:
 def _find_rest(sentence: str, evidence: Evidence | None) -> str:
     """The whole sentence, where the heading has only a part and nothing below has it all."""
     is_below = isinstance(evidence, ScriptEvidence) and bool(evidence.errors)
+    sentence = name_sources(sentence)
     return "" if is_below or shorten_message(sentence) == sentence else sentence
 
 
@@ -274,7 +304,45 @@ def _sort(outcome: Outcome | None) -> list[AssertionResult]:
 
 def _describe(one: AssertionResult) -> tuple[str, str]:
     """What an assertion expects: the comparison in words, and the value."""
-    return COMPARISONS[one.comparison], "" if one.comparison in WITHOUT_TARGET else one.target
+    target = "" if one.comparison in WITHOUT_TARGET else _add_unit(one, one.target)
+    return COMPARISONS[one.comparison], target
+
+
+def _say_actual(one: AssertionResult) -> str:
+    """The value that was compared, with its unit; JSON with a line for each member."""
+    actual = one.actual or ""
+    return format_json(actual) or _add_unit(one, actual)
+
+
+def _add_unit(one: AssertionResult, value: str) -> str:
+    unit = _UNITS.get(one.source)
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    if unit is None or not math.isfinite(number):
+        return value
+    shown = f"{number:,.2f}".rstrip("0").rstrip(".")
+    return f"{shown} {unit}"
+
+
+def _list_details(outcome: Outcome | None) -> Sequence[tuple[str, str]]:
+    """What the agent knows of a failure beside its sentence, in words."""
+    failure = outcome.failure if outcome else None
+    if failure is None or not failure.detail:
+        return ()
+    said = {
+        key: format_duration(float(value) * 1000)
+        if key == "silentForSeconds" and isinstance(value, int | float)
+        else str(value + 1)
+        if key == "order" and isinstance(value, int)
+        else str(value)
+        for key, value in failure.detail.items()
+        if value is not None
+    }
+    kind = failure.kind.value.replace("_", " ")
+    kind = kind if failure.kind in _ACRONYM_KINDS else kind.lower()
+    return [("Kind", kind), *((_DETAILS.get(key, key), value) for key, value in said.items())]
 
 
 def _vitals(page: PageSeen) -> Iterator[tuple[str, str, str, State]]:

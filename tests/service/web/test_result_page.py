@@ -173,6 +173,44 @@ async def test_a_comparison_shows_only_what_differs(api: PublicApi, web: WebUser
     assert "Compare" in page
 
 
+async def test_a_run_that_got_no_answer_is_not_faster_than_a_good_one(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await made(api.alice)
+    await store(api, check, passed(900, evidence=http_evidence()))
+    await store(api, check, failed(), started_ms=START_MS + MINUTE_MS)
+    path = await path_of_newest(api, check)
+    other = (await web.get(path)).text.partition("?with=")[2].partition('"')[0]
+
+    text = (await web.get(f"{path}?with={other}")).text
+
+    assert "Times are not compared" in text
+    assert "\N{MINUS SIGN}900 ms" not in text
+
+
+async def test_an_assertion_is_in_words_with_units_and_readable_json(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await made(api.alice)
+    slow = AssertionResult(
+        source=Source.RESPONSE_TIME,
+        comparison=Comparison.LESS_THAN,
+        target="2000",
+        order=0,
+        actual="2345.678",
+        error="RESPONSE_TIME should be less than 2000 ms, but it is 2345.678 ms.",
+    )
+    await store(api, check, passed(assertions=(slow, an_assertion(1, '{"a":{"b":1}}'))))
+
+    text = unescape((await web.get(await path_of_newest(api, check))).text)
+
+    assert "<b>Response time</b>" in text
+    assert "RESPONSE_TIME" not in text
+    assert "2,000 ms" in text
+    assert "2,345.68 ms" in text
+    assert '{\n  "a": {\n    "b": 1' in text
+
+
 async def test_a_run_that_failed_leads_to_the_last_good_one_of_its_location(
     api: PublicApi, web: WebUser
 ) -> None:

@@ -99,3 +99,19 @@ def test_one_thing_has_no_plural() -> None:
 )  # fmt: skip
 def test_a_message_of_many_lines_is_told_in_one(lines: list[str], said: str) -> None:
     assert shorten_message("\n".join(lines)) == said
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("STATUS_CODE should equal 200, but it is 503.",
+         "Status code should equal 200, but it is 503."),
+        ('JSON_BODY `$.a` should equal "STATUS_CODE should ", but it is 1.',
+         'JSON body `$.a` should equal "STATUS_CODE should ", but it is 1.'),
+        ("The first 10 bytes of TEXT_BODY should contain `x`, but they do not.",
+         "The first 10 bytes of text body should contain `x`, but they do not."),
+        ("The page says STATUS_CODE.", "The page says STATUS_CODE."),
+    ],
+)  # fmt: skip
+def test_a_sentence_names_what_an_assertion_tests_in_words(message: str, said: str) -> None:
+    assert shorten_message(message) == said
