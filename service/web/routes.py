@@ -3,9 +3,10 @@
 from starlette.routing import BaseRoute, Route
 
 from service.http.dependencies import Backend
-from service.web import gallery, live, locations_page, overview
+from service.web import gallery, live, overview
 from service.web.alerts import alerts_page
 from service.web.check import check_page
+from service.web.locations import locations_page
 from service.web.page_routing import Pages
 from service.web.resources import (
     alert_settings_form,

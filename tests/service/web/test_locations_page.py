@@ -39,8 +39,8 @@ async def test_a_new_location_shows_its_key_once_with_commands_that_start_an_age
     text = await page.locator("#start").inner_text()
     (key,) = set(re.findall(r"pl_[\w-]{40,}", text))
     assert "docker run" in text
-    address = page.url.replace("/new", "")
-    await page.goto(f"{address}")
+    assert not page.url.endswith("/new")
+    await page.reload()
     assert key not in await page.content()
     assert complaints == []
 
@@ -67,14 +67,21 @@ async def test_an_agent_is_shown_with_what_it_cannot_run(service: RunningService
                 "cause": "No ping sockets.",
                 "remedy": "Allow them.",
                 "onlyWithScripts": False,
-            }
+            },
+            {
+                "type": "API",
+                "cause": "No ping sockets.",
+                "remedy": "Allow them.",
+                "onlyWithScripts": True,
+            },
         ],
     )
 
     listed = (await web.get("/locations")).text
     shown = (await web.get(f"/locations/{service.secrets.location_id}")).text
 
-    assert "ICMP checks cannot run here: No ping sockets." in listed
+    assert listed.count("No ping sockets.") == 1
+    assert "Cannot run ICMP and API with scripts here: No ping sockets." in listed
     assert "1 agent is connected" in shown
     assert "Allow them." in shown
 
@@ -83,7 +90,7 @@ async def test_keys_are_rotated_without_a_moment_without_one(page: Page, api: Pu
     await page.goto(f"/locations/{api.alice.secrets.location_id}")
     old = await page.locator("td.mono").first.inner_text()
     await page.get_by_role("button", name="Create another key").click()
-    assert await page.get_by_text("shown once").is_visible()
+    assert await page.get_by_text("shown only this once").is_visible()
     assert not await page.get_by_role("button", name="Create another key").is_visible()
 
     page.on("dialog", lambda dialog: dialog.accept())

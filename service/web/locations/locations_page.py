@@ -24,6 +24,7 @@ from service.results import actions as results
 from service.results.model import Cause
 from service.web.api_calls import ApiAnswer
 from service.web.form_data import FormData, read_form
+from service.web.locations.start_commands import is_loopback, list_commands
 from service.web.page_routing import Pages
 from service.web.states import State, draw_sparkline
 from service.web.visit import Visit
@@ -101,12 +102,32 @@ class _Place:
         return max((one.seen.last_seen_ms for one in self.agents), default=None)
 
     @property
+    def unable(self) -> Sequence[tuple[str, str]]:
+        """What the connected agents cannot run, and why: one line for each cause."""
+        lists = (list_unable(one.seen) for one in self.connected)
+        return list(dict.fromkeys((types, cause) for of in lists for types, cause, _ in of))
+
+    @property
     def state(self) -> State:
         """How it stands."""
         if not self.connected:
             return State.FAILING if self.is_used else State.UNKNOWN
         unable = any(one.seen.unavailable or one.is_outdated for one in self.connected)
         return State.DEGRADED if unable else State.PASSING
+
+
+def list_unable(seen: AgentSeen) -> Sequence[tuple[str, str, str]]:
+    """What an agent cannot run: the types, why, and the remedy; one entry for each cause."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in seen.unavailable or ():
+        what = f"{one['type']} with scripts" if one["only_with_scripts"] else str(one["type"])
+        found.setdefault((str(one["cause"]), str(one["remedy"])), []).append(what)
+    return [(_join(types), cause, remedy) for (cause, remedy), types in found.items()]
+
+
+def _join(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 async def _list(visit: Visit) -> Response:
@@ -173,7 +194,6 @@ async def _show(visit: Visit) -> Response:
 async def _page(
     visit: Visit,
     *,
-    raw_key: str = "",
     problem: ApiAnswer | None = None,
     form: FormData | None = None,
 ) -> Response:
@@ -196,15 +216,18 @@ async def _page(
             "causes": _causes(connection, visit, row, now_ms=now_ms),
             "users": users,
             "user_names": names,
-            "keys": _keys(connection, row),
+            "keys": _keys(connection, place),
         }
 
     found = await visit.read(read)
-    return visit.page(
+    return visit.page_with_key(
         "location.html",
+        of=location_id,
         status=_UNPROCESSABLE if problem else 200,
         **found,
-        raw_key=raw_key,
+        list_commands=list_commands,
+        is_local=is_loopback(visit.base_url),
+        list_unable=list_unable,
         release=RELEASE,
         most_keys=MAX_ACTIVE_KEYS,
         service_url=visit.base_url,
@@ -231,11 +254,12 @@ def _causes(
     return [(_CAUSES[cause], count) for cause, count in most_first]
 
 
-def _keys(connection: Connection, row: LocationRow) -> Sequence[tuple[KeyRow, int]]:
-    """Each key, and how many agents came with it."""
+def _keys(connection: Connection, place: _Place) -> Sequence[tuple[KeyRow, int]]:
+    """Each key, and how many of the connected agents use it."""
+    connected = {one.seen.id for one in place.connected}
     return [
-        (key, len(agents.with_key(connection, row.id, key.id)))
-        for key in locations.list_keys(connection, [row.id])
+        (key, len(connected.intersection(agents.with_key(connection, place.row.id, key.id))))
+        for key in locations.list_keys(connection, [place.row.id])
     ]
 
 
@@ -268,8 +292,8 @@ async def _create(visit: Visit) -> Response:
     answer = await visit.call("POST /v1/private-locations", body, once=form.text("once"))
     if answer.is_error:
         return _new_page(visit, problem=answer, form=form)
-    visit.request.path_params["id"] = answer.body["id"]
-    return await _page(visit, raw_key=answer.body["keys"][0]["rawKey"])
+    made = answer.body
+    return visit.go_with_key(f"/locations/{made['id']}", made["keys"][0]["rawKey"], of=made["id"])
 
 
 async def _change(visit: Visit) -> Response:
@@ -295,7 +319,7 @@ async def _create_key(visit: Visit) -> Response:
     )
     if answer.is_error:
         return await _page(visit, problem=answer)
-    return await _page(visit, raw_key=answer.body["rawKey"])
+    return visit.go_with_key(f"/locations/{location_id}", answer.body["rawKey"], of=location_id)
 
 
 async def _end_key(visit: Visit) -> Response:

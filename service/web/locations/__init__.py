@@ -1,0 +1,1 @@
+"""Locations: who runs checks there, and the commands that start an agent."""
