@@ -43,6 +43,8 @@ from service.subscriptions import visitor_routes
 from service.triggers import api as triggers
 from service.triggers import links
 from service.variables import api as variables
+from service.web.error_pages import install_error_pages
+from service.web.page_routing import Pages
 from service.web.routes import page_routes
 from service.web.status_page.custom_domains import CustomDomains
 
@@ -97,9 +99,11 @@ def install_api(app: FastAPI, backend: Backend) -> None:
     # A redirect has no body, and curl follows none: it would look like a success without one.
     app.router.redirect_slashes = False
     install_errors(app, OPERATIONS)
-    app.router.routes += [*OPERATIONS, *visitor_routes.routes(), *page_routes(backend)]
+    pages = Pages(backend)
+    app.router.routes += [*OPERATIONS, *visitor_routes.routes(), *page_routes(pages)]
     install_openapi(app, document)
     install_page(app)
+    install_error_pages(app, pages, api=PREFIXES)
     app.add_middleware(
         BodyGate,
         prefixes=PREFIXES,

@@ -56,7 +56,7 @@ class Pages:
         async def endpoint(request: Request) -> Response:
             if _is_foreign(request) and request.headers.get("sec-fetch-mode") != "navigate":
                 return self._problem(request, ForbiddenError(_FOREIGN))
-            visitor = await self._visitor(request)
+            visitor = await self.find_visitor(request)
             if visitor is None:
                 return self._ask_to_sign_in(request)
             return await self._answer(request, page, visitor)
@@ -69,7 +69,7 @@ class Pages:
         async def endpoint(request: Request) -> Response:
             if _is_foreign(request):
                 return self._problem(request, ForbiddenError(_FOREIGN))
-            visitor = await self._visitor(request)
+            visitor = await self.find_visitor(request)
             if visitor is None:
                 return self._ask_to_sign_in(request)
             return await self._answer(request, self._from_own_page(page), visitor)
@@ -107,11 +107,12 @@ class Pages:
         try:
             return await page(visit)
         except ApiError as refusal:
-            return self._problem(request, refusal)
+            return self._problem(request, refusal, visitor)
         except HTTPException as refusal:
-            return self._page(request, refusal.status_code, str(refusal.detail))
+            return self.explain(request, refusal.status_code, str(refusal.detail), visitor)
 
-    async def _visitor(self, request: Request) -> Visitor | None:
+    async def find_visitor(self, request: Request) -> Visitor | None:
+        """Whoever is signed in in the browser that asks. None: nobody."""
         raw = self.cookies.read(request, SESSION_COOKIE)
         if not raw:
             return None
@@ -132,14 +133,26 @@ class Pages:
         where = "" if request.method != "GET" or back == "/" else f"?next={quote(back, safe='')}"
         return RedirectResponse(self.renderer.url("/sign-in") + where, _SEE_OTHER)
 
-    def _problem(self, request: Request, refusal: ApiError) -> Response:
-        answer = self._page(request, int(refusal.status), refusal.message)
+    def _problem(
+        self, request: Request, refusal: ApiError, visitor: Visitor | None = None
+    ) -> Response:
+        answer = self.explain(request, int(refusal.status), refusal.message, visitor)
         answer.headers.update(refusal.headers)
         return answer
 
-    def _page(self, request: Request, status: int, message: str) -> Response:
+    def explain(
+        self, request: Request, status: int, message: str, visitor: Visitor | None = None
+    ) -> Response:
+        """The page that says why there is no other one; with the navigation for a visitor."""
         html = self.renderer.render(
-            "problem.html", title=phrase(status), message=message, theme=theme_of(request)
+            "problem.html",
+            title=phrase(status),
+            message=message,
+            theme=theme_of(request),
+            visitor=visitor,
+            csrf=sign_in.mask(visitor.csrf) if visitor else "",
+            path=request.url.path,
+            may_write=visitor is not None and visitor.caller.may_write,
         )
         return html_response(request, html, status=status)
 

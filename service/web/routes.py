@@ -2,7 +2,6 @@
 
 from starlette.routing import BaseRoute, Route
 
-from service.http.dependencies import Backend
 from service.web import gallery, live, overview
 from service.web.alerts import alerts_page
 from service.web.check import check_page
@@ -59,8 +58,7 @@ _PARTS = (
 )
 
 
-def page_routes(backend: Backend) -> list[BaseRoute]:
+def page_routes(pages: Pages) -> list[BaseRoute]:
     """The routes of all pages, and of what they load."""
-    pages = Pages(backend)
     asset = Route(f"{PREFIX}/{{digest}}/{{name}}", serve_asset, include_in_schema=False)
     return [asset, *(route for part in _PARTS for route in part(pages))]

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from contract.checks import CheckType
 from contract.evidence import HttpEvidence
 from contract.result import (
     DnsEvidence,
     Evidence,
     Failure,
     FailureKind,
-    IcmpEvidence,
     Outcome,
     TcpEvidence,
     Timings,
@@ -28,16 +26,10 @@ _NAMES: Final[Mapping[str, str]] = {
     "first_byte": "Wait for the answer",
     "download": "Read the answer",
     "query": "Ask the name server",
-    "echo": "Send packets",
 }
-_PHASES: Final[Mapping[CheckType, Sequence[str]]] = {
-    CheckType.URL: ("dns", "tcp", "tls", "first_byte", "download"),
-    CheckType.API: ("dns", "tcp", "tls", "first_byte", "download"),
-    CheckType.TCP: ("dns", "tcp", "tls"),
-    CheckType.DNS: ("query",),
-    CheckType.ICMP: ("dns", "echo"),
-}
-"""What a run of a type goes through, in order."""
+_OF_HTTP: Final = ("dns", "tcp", "tls", "first_byte", "download")
+_OF_CONNECTIONS: Final = ("dns", "tcp", "tls")
+_OF_QUERIES: Final = ("query",)
 _STOPS: Final[Mapping[FailureKind, str]] = {
     FailureKind.DNS: "dns",
     FailureKind.CONNECT: "tcp",
@@ -88,12 +80,12 @@ class Reached:
     """What to run on the agent's host; empty: no command shows more."""
 
 
-def find_reached(outcome: Outcome | None, kind: CheckType) -> Reached | None:
+def find_reached(outcome: Outcome | None) -> Reached | None:
     """Where a run ended. None: it got an answer, or its page says it otherwise."""
     failure = outcome.failure if outcome else None
-    if outcome is None or failure is None or kind not in _PHASES or _is_answered(outcome):
+    if outcome is None or failure is None or _is_answered(outcome):
         return None
-    phases = _list_phases(outcome, failure, kind)
+    phases = _list_phases(outcome, failure)
     if not phases:
         return None
     return Reached(
@@ -104,7 +96,7 @@ def find_reached(outcome: Outcome | None, kind: CheckType) -> Reached | None:
             if failure.detail.get(key) is not None
         ),
         advice=_ADVICE.get(failure.kind, ""),
-        command="" if failure.kind is FailureKind.EGRESS else _command(outcome, failure, kind),
+        command="" if failure.kind is FailureKind.EGRESS else _command(outcome, failure),
     )
 
 
@@ -117,17 +109,16 @@ def _is_answered(outcome: Outcome) -> bool:
             return timings.tcp is not None and (tls is None or timings.tls is not None)
         case DnsEvidence(response_code=code):
             return code is not None
-        case IcmpEvidence(packets_sent=sent):
-            return sent > 0
         case None:
             return False
-        case _:
-            return True
+        case other:
+            return getattr(other, "resolved_ip", "") is not None
 
 
-def _list_phases(outcome: Outcome, failure: Failure, kind: CheckType) -> tuple[Phase, ...]:
-    stop = _find_stop(failure, kind)
-    known = [one for one in _PHASES[kind] if one == stop or _happens(one, outcome, failure)]
+def _list_phases(outcome: Outcome, failure: Failure) -> tuple[Phase, ...]:
+    phases = _choose_phases(outcome.evidence)
+    stop = phases[0] if len(phases) == 1 else _find_stop(failure, phases)
+    known = [one for one in phases if one == stop or _happens(one, outcome, failure)]
     if stop is None and failure.kind is FailureKind.TIMEOUT:
         stop = next((one for one in known if _time(outcome.timings, one) is None), None)
     if stop is None:
@@ -143,17 +134,24 @@ def _list_phases(outcome: Outcome, failure: Failure, kind: CheckType) -> tuple[P
     )
 
 
-def _find_stop(failure: Failure, kind: CheckType) -> str | None:
+def _choose_phases(evidence: Evidence | None) -> Sequence[str]:
+    """What such a run goes through, in order."""
+    match evidence:
+        case HttpEvidence():
+            return _OF_HTTP
+        case DnsEvidence():
+            return _OF_QUERIES
+        case _:
+            return _OF_CONNECTIONS
+
+
+def _find_stop(failure: Failure, phases: Sequence[str]) -> str | None:
     """The phase in which it ended. None: nobody knows."""
-    if kind is CheckType.DNS:
-        return "query"
     stop = _STOPS.get(failure.kind)
     if failure.kind is FailureKind.TIMEOUT:
         phase = str(failure.detail.get("phase", ""))
         stop = "first_byte" if phase == "firstByte" else phase
-    if kind is CheckType.ICMP and stop != "dns":
-        return "echo"
-    return stop if stop in _PHASES[kind] else None
+    return stop if stop in phases else None
 
 
 def _happens(phase: str, outcome: Outcome, failure: Failure) -> bool:
@@ -184,7 +182,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _command(outcome: Outcome, failure: Failure, kind: CheckType) -> str:
+def _command(outcome: Outcome, failure: Failure) -> str:
     """A command that shows the same fault to whoever runs it on the agent's host."""
     evidence = outcome.evidence
     host, port = _host(evidence, failure), failure.detail.get("port")
@@ -194,8 +192,6 @@ def _command(outcome: Outcome, failure: Failure, kind: CheckType) -> str:
         return shlex.join([*words, evidence.record_type])
     if failure.kind is FailureKind.DNS:
         return shlex.join(["dig", host]) if host else ""
-    if kind is CheckType.ICMP:
-        return shlex.join(["ping", "-c", "3", host]) if host else ""
     if failure.kind is FailureKind.TLS and host and port:
         where = f"{host}:{port}"
         return shlex.join(["openssl", "s_client", "-connect", where, "-servername", host])

@@ -165,7 +165,7 @@ async def _show(visit: Visit) -> Response:
         kind=_template(evidence),
         phases=draw_phases(outcome.timings) if outcome else (),
         timings=outcome.timings if outcome else Timings(),
-        reached=find_reached(outcome, kind),
+        reached=find_reached(outcome),
         details=_list_details(outcome),
         assertions=_sort(outcome),
         tls=_tls(evidence),

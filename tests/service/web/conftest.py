@@ -34,12 +34,12 @@ class WebUser:
 
     async def get(self, path: str, **more: Any) -> WebAnswer:
         """A page."""
-        return await self._ask("GET", path, **more)
+        return await self.ask("GET", path, **more)
 
     async def post(self, path: str, data: Any, *, token: str | None = None) -> WebAnswer:
         """Send a form, with the token that the first page has, or with another one."""
         csrf = token if token is not None else await self.token()
-        return await self._ask("POST", path, data=[*data.items(), ("csrf", csrf)])
+        return await self.ask("POST", path, data=[*data.items(), ("csrf", csrf)])
 
     async def follow(self, answer: WebAnswer) -> WebAnswer:
         """The page that a form leads to, as a browser loads it with what it was told to keep."""
@@ -48,14 +48,15 @@ class WebUser:
             kept.load(one)
         cookies = "; ".join(f"{one.key}={one.coded_value}" for one in kept.values())
         headers = {"cookie": f"{SESSION_COOKIE}={self.session}; {cookies}"}
-        return await self._ask("GET", answer.headers["location"], headers=headers)
+        return await self.ask("GET", answer.headers["location"], headers=headers)
 
     async def token(self) -> str:
         """The token of a page."""
         text = (await self.get("/ui")).text
         return text.partition('data-csrf="')[2].partition('"')[0]
 
-    async def _ask(self, method: str, path: str, **more: Any) -> WebAnswer:
+    async def ask(self, method: str, path: str, **more: Any) -> WebAnswer:
+        """The answer to any request."""
         cookies = {"cookie": f"{SESSION_COOKIE}={self.session}"} if self.session else {}
         headers = {**cookies, **more.pop("headers", {})}
         async with self.http.request(

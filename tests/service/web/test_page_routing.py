@@ -80,6 +80,43 @@ async def test_pages_of_other_origins_can_fetch_and_change_nothing(web: WebUser,
 
     assert (await web.get("/ui", headers=fetched)).status == 403
     assert (await web.get("/ui", headers=followed)).status == 200
-    sent = await web._ask("POST", "/sign-out", data={"csrf": await web.token()}, headers=followed)
+    sent = await web.ask("POST", "/sign-out", data={"csrf": await web.token()}, headers=followed)
     assert sent.status == 403
     assert (await web.get("/ui")).status == 200
+
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "said"),
+    [
+        ("GET", "/nothing/here", 404, "There is no page at /nothing/here."),
+        ("GET", "/settings/password", 405, "A form sends to this address"),
+        ("DELETE", "/locations", 405, "DELETE is not supported at /locations"),
+    ],
+)
+async def test_a_browser_is_shown_a_page_where_there_is_none(
+    web: WebUser, method: str, path: str, status: int, said: str
+) -> None:
+    answer = await web.ask(method, path, headers=BROWSER)
+    assert answer.status == status
+    assert answer.headers["content-type"].startswith("text/html")
+    assert said in answer.text
+    assert 'aria-label="Main"' in answer.text, "whoever is signed in finds the way back"
+
+    answer = await replace(web, session="").ask(method, path, headers=BROWSER)
+    assert answer.status == status
+    assert 'href="/sign-in"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [("/v1/nothing", BROWSER["accept"]), ("/nothing", "*/*"), ("/nothing", "application/json")],
+)
+async def test_programs_and_the_api_are_sent_the_one_error_body(
+    web: WebUser, path: str, accept: str
+) -> None:
+    answer = await web.ask("GET", path, headers={"accept": accept})
+    assert answer.status == 404
+    assert answer.headers["content-type"] == "application/json"

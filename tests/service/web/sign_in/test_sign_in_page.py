@@ -393,7 +393,7 @@ async def test_another_site_cannot_send_a_form_even_with_the_token(web: WebUser)
     token = await web.token()
     for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "same-site"}):
         data = [("csrf", token)]
-        refused = await web._ask("POST", "/sign-out", data=data, headers=headers)
+        refused = await web.ask("POST", "/sign-out", data=data, headers=headers)
         assert refused.status == 403
         assert "another site" in refused.text
 
@@ -421,7 +421,7 @@ async def test_whoever_only_looks_at_a_link_does_not_use_it_up(
     stranger = replace(web, session="")
 
     seen = await stranger.get(f"/sign-in/{link}")
-    looked = await stranger._ask("HEAD", f"/sign-in/{link}")
+    looked = await stranger.ask("HEAD", f"/sign-in/{link}")
 
     assert (seen.status, looked.status) == (200, 200)
     assert "set-cookie" not in seen.headers
@@ -434,7 +434,7 @@ async def test_a_page_elsewhere_signs_nobody_in_by_a_link(api: PublicApi, web: W
     user = await a_user(api)
     link = await a_link(api, Principal(user_id=user.id))
 
-    refused = await replace(web, session="")._ask(
+    refused = await replace(web, session="").ask(
         "POST", f"/sign-in/{link}", headers={"origin": "https://evil.example"}
     )
 
