@@ -51,6 +51,11 @@ def enqueue(connection: Connection, alert: Alert, *, now_ms: int) -> int:
     return _queue(connection, channels, alert, now_ms=now_ms)
 
 
+def has_receivers(connection: Connection, alert: Alert, *, now_ms: int) -> bool:
+    """Whether any channel is subscribed, or, of a recovery, was notified of what it ends."""
+    return bool(_find_receivers(connection, alert, now_ms))
+
+
 def _find_receivers(connection: Connection, alert: Alert, now_ms: int) -> Sequence[ChannelRow]:
     # Notifications of a longer outage are gone, so that nobody knows whom they went to.
     if alert.alert_type.is_recovery and alert.started_ms > now_ms - _KEPT_MS:

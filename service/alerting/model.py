@@ -6,6 +6,9 @@ from typing import Final, NamedTuple
 
 from contract.checks import CheckType
 
+SAMPLE_PREFIX: Final = "sample-"
+"""What the id of the check of a sample begins with, which is no check's."""
+
 
 class AlertType(StrEnum):
     """How a check's state changed, or stayed; the specification's ten types."""
@@ -25,6 +28,19 @@ class AlertType(StrEnum):
     def is_recovery(self) -> bool:
         """Whether it says that the check passes again."""
         return self in {AlertType.RECOVERY, AlertType.DEGRADED_RECOVERY}
+
+
+class Silence(StrEnum):
+    """Why nobody was notified of an alert."""
+
+    MUTED = "MUTED"
+    MAINTENANCE = "MAINTENANCE"
+    NO_SUBSCRIPTION = "NO_SUBSCRIPTION"
+    """No channel was subscribed."""
+    NOT_WANTED = "NOT_WANTED"
+    """No channel that was subscribed gets alerts of the kind."""
+    NOT_NOTIFIED_BEFORE = "NOT_NOTIFIED_BEFORE"
+    """It is a recovery of what nobody had been notified of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +111,11 @@ class Alert:
     check_deleted: bool = False
     """True: the check was deleted before it passed again, which ends its alerts."""
 
+    @property
+    def is_test(self) -> bool:
+        """Whether it is the sample that a test of a channel sends."""
+        return self.check_id.startswith(SAMPLE_PREFIX)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocationAlert:
@@ -158,6 +179,8 @@ class AlertPolicy:
     """True: a person muted the check, and nobody is notified of anything, recoveries included."""
     is_silent: bool = False
     """True: the check is muted or in maintenance, and nobody is notified of new alerts."""
+    window: str | None = None
+    """The name of the maintenance window that is open for the check. None: none is."""
     is_activated: bool = True
     """False: nothing counts."""
 
@@ -255,6 +278,10 @@ class StoredAlert:
     alert: Alert
     notified: bool
     """False: the check was muted or in maintenance, and nobody was notified."""
+    silence: Silence | None = None
+    """Why no channel was notified. None: one was, or the alert is of an earlier release."""
+    window: str | None = None
+    """The name of the maintenance window that kept it back. None: none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -174,10 +174,13 @@ def read_policy(
     settings: Mapping[str, Any],
     *,
     is_muted: bool = False,
-    is_silent: bool = False,
+    window: str | None = None,
     is_activated: bool = True,
 ) -> AlertPolicy:
-    """The policy of alert settings as the API has them; what is missing has its default."""
+    """The policy of alert settings as the API has them; what is missing has its default.
+
+    `window`: the name of the maintenance window that is open. None: none is.
+    """
     reminders = settings.get("reminders") or {}
     parallel = settings.get("parallelRunFailureThreshold") or {}
     by_runs = settings.get("runBasedEscalation") or {}
@@ -191,7 +194,8 @@ def read_policy(
         reminder_ms=(reminders.get("interval") or 5) * _MINUTE_MS,
         percentage=(parallel.get("percentage") or 10) if parallel.get("enabled") else 0,
         is_muted=is_muted,
-        is_silent=is_silent or is_muted,
+        is_silent=is_muted or window is not None,
+        window=window,
         is_activated=is_activated,
     )
 

@@ -24,6 +24,7 @@ from service.alerting.model import (
     Level,
     Places,
     Seen,
+    Silence,
     Step,
     StoredAlert,
     StoredState,
@@ -100,8 +101,10 @@ class CheckSteps:
         )
         # The results are deleted with the check.
         alert = replace(alert, check_deleted=True, result_id=None, artifacts=())
-        if alert_channels.enqueue(self._connection, alert, now_ms=self._now_ms) or has_news:
-            store.add_alert(self._connection, StoredAlert(alert=alert, notified=True))
+        silence = self._notify(alert, notifies=True)
+        if has_news or silence is None:
+            stored = StoredAlert(alert=alert, notified=True, silence=silence)
+            store.add_alert(self._connection, stored)
 
     def save(self) -> None:
         """Store the state if it has changed."""
@@ -219,11 +222,25 @@ class CheckSteps:
             started_ms=before.began_ms if is_over else after.state.since_ms,
             result_id=result_id,
         )
-        store.add_alert(self._connection, StoredAlert(alert=alert, notified=after.notifies))
-        if after.notifies:
-            alert_channels.enqueue(self._connection, alert, now_ms=self._now_ms)
+        silence = self._notify(alert, notifies=after.notifies)
+        window = self._policy.window if silence is Silence.MAINTENANCE else None
+        stored = StoredAlert(alert=alert, notified=after.notifies, silence=silence, window=window)
+        store.add_alert(self._connection, stored)
         if self._stored.alert_id is None:
             self._stored = replace(self._stored, alert_id=alert.id)
+
+    def _notify(self, alert: Alert, *, notifies: bool) -> Silence | None:
+        """Notify the channels; why none was. None: one was."""
+        is_recovery = alert.alert_type.is_recovery
+        if not notifies:
+            if self._policy.is_muted:
+                return Silence.MUTED
+            return Silence.NOT_NOTIFIED_BEFORE if is_recovery else Silence.MAINTENANCE
+        if alert_channels.enqueue(self._connection, alert, now_ms=self._now_ms):
+            return None
+        if alert_channels.has_receivers(self._connection, alert, now_ms=self._now_ms):
+            return Silence.NOT_WANTED
+        return Silence.NOT_NOTIFIED_BEFORE if is_recovery else Silence.NO_SUBSCRIPTION
 
     def _build(
         self, alert_type: AlertType, *, started_ms: int, result_id: str | None, reminder: int = 0
@@ -258,11 +275,14 @@ def find_policy(connection: Connection, terms: CheckTerms, *, now_ms: int) -> Al
     settings = choose_settings(
         terms.doc, accounts.find_alert_settings(connection, terms.account_id)
     )
-    is_silent = maintenance.is_in_maintenance(
+    window = maintenance.find_open(
         connection, terms.account_id, terms.doc.get("tags") or (), now_ms=now_ms
     )
     return read_policy(
-        settings, is_muted=terms.muted, is_silent=is_silent, is_activated=terms.activated
+        settings,
+        is_muted=terms.muted,
+        window=window.name if window else None,
+        is_activated=terms.activated,
     )
 
 

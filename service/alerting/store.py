@@ -16,6 +16,7 @@ from service.alerting.model import (
     Level,
     LocationAlert,
     Mismatch,
+    Silence,
     StoredAlert,
     StoredState,
 )
@@ -116,6 +117,8 @@ def add_alert(connection: Connection, stored: StoredAlert) -> None:
         "check_type": alert.check_type.value,
         "alert_type": alert.alert_type.value,
         "notified": stored.notified,
+        "silence": stored.silence and stored.silence.value,
+        "window": stored.window,
     }
     connection.execute(insert(check_alert), row)
 
@@ -143,7 +146,12 @@ def _read_alert(row: Row[Any]) -> StoredAlert:
             for name in ("tags", "failing_locations", "passing_locations", "artifacts")
         },
     }
-    return StoredAlert(alert=Alert(**values), notified=row.notified)
+    return StoredAlert(
+        alert=Alert(**values),
+        notified=row.notified,
+        silence=Silence(row.silence) if row.silence else None,
+        window=row.window,
+    )
 
 
 def add_location_alert(connection: Connection, alert: LocationAlert) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from contract.checks import CheckType
-from service.alerting.model import LocationAlert, StoredAlert
+from service.alerting.model import LocationAlert, Silence, StoredAlert
 from service.alerting.replay import ReplayedAlert
 from service.checks.fields import AlertSettings
 from service.checks.model import CheckName
@@ -72,6 +72,10 @@ class CheckAlertShown(ResponseModel):
     """0: the first notice of its kind; from 1 on: the number of the reminder."""
     notified: bool
     """False: the check was muted or in maintenance, and nobody was notified."""
+    silence: Silence | None
+    """Why no channel was notified. Null: one was, or the alert was made by an earlier release."""
+    maintenance_window: str | None
+    """The name of the maintenance window that kept it back. Null: none did."""
     mismatch: MismatchShown | None
     """Null: no assertion failed."""
     failing_locations: list[str]
@@ -107,6 +111,8 @@ def render(stored: StoredAlert) -> CheckAlertShown:
         check_result_id=alert.result_id,
         reminder=alert.reminder,
         notified=stored.notified,
+        silence=stored.silence,
+        maintenance_window=stored.window,
         mismatch=MismatchShown(
             source=mismatch.source,
             property=mismatch.property,

@@ -52,12 +52,13 @@ def _following(row: WindowRow, now_ms: int) -> Iterator[Occurrence]:
         after_ms = found.begins_ms
 
 
-def is_in_maintenance(
+def find_open(
     connection: Connection, account_id: str, tags: Collection[str], *, now_ms: int
-) -> bool:
-    """Whether a window is open for a check with these tags: its own, and those of its group."""
+) -> WindowRow | None:
+    """The window that is open for a check with these tags: its own, and those of its group."""
     windows = store.list_between(connection, account_id, now_ms, now_ms + 1)
-    return any(one.applies_to(tags) and occurrence_at(one, now_ms) is not None for one in windows)
+    is_open = (one for one in windows if one.applies_to(tags) and occurrence_at(one, now_ms))
+    return next(is_open, None)
 
 
 def windows_between(

@@ -79,6 +79,8 @@ check_alert: Final = Table(
     Column("artifacts", JSON, nullable=False),
     Column("notified", Boolean, nullable=False),  # False: the check was muted or in maintenance
     Column("check_deleted", Boolean, nullable=False, server_default="0"),  # before it passed again
+    Column("silence", String),  # service.alerting.model.Silence; None: a channel was notified
+    Column("maintenance_window", String, key="window"),  # its name; None: none kept the alert back
     Index(None, "account_id", "created_ms"),
     Index(None, "check_id", "created_ms"),
 )

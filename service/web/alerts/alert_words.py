@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from service.alert_channels import actions as alert_channels
 from service.alert_channels.model import ChannelRow, NotificationRow, NotificationStatus
-from service.alerting.model import AlertType
+from service.alerting.model import AlertType, Silence, StoredAlert
 from service.web.states import State
 
 _ALERTS: Final[Mapping[AlertType, tuple[State, str]]] = {
@@ -28,6 +28,12 @@ _DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
     NotificationStatus.IN_PROGRESS: (State.RUNNING, "on its way"),
     NotificationStatus.FAILURE: (State.FAILING, "not delivered"),
     NotificationStatus.RATE_LIMITED: (State.FAILING, "not delivered: too many"),
+}
+_SILENCES: Final[Mapping[Silence, str]] = {
+    Silence.MUTED: "the check was muted",
+    Silence.NO_SUBSCRIPTION: "no channel was subscribed at that time",
+    Silence.NOT_WANTED: "no channel that was subscribed takes alerts of this kind",
+    Silence.NOT_NOTIFIED_BEFORE: "nobody had been notified that something was wrong",
 }
 _NAMES: Final = ("name", "address", "number", "channel", "serviceName", "account")
 """Fields of a channel's config by which people know it; the first that is there. None is secret."""
@@ -49,6 +55,19 @@ class Sent:
 def describe_alert(kind: AlertType) -> tuple[State, str]:
     """An alert's state and words."""
     return _ALERTS[kind]
+
+
+def explain_silence(stored: StoredAlert, sent: Sequence[Sent]) -> str:
+    """Why nobody was notified of an alert when it was made. Empty: somebody was."""
+    if sent:
+        return ""
+    if stored.silence is Silence.MAINTENANCE:
+        return f"Nobody was notified: the maintenance window “{stored.window}” was open."
+    if stored.silence is not None:
+        return f"Nobody was notified: {_SILENCES[stored.silence]}."
+    if not stored.notified:
+        return "Nobody was notified: the check was muted or in maintenance."
+    return "No notification of it is stored."
 
 
 def list_sent(

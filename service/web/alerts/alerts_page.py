@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from service.alerting import actions as alerting
 from service.alerting.model import AlertFilter, AlertType, LocationAlert, StoredAlert
 from service.checks import actions as checks
-from service.web.alerts.alert_words import Sent, describe_alert, list_sent
+from service.web.alerts.alert_words import Sent, describe_alert, explain_silence, list_sent
 from service.web.page_routing import Pages
 from service.web.states import State
 from service.web.visit import Visit
@@ -182,15 +182,12 @@ def _moment(stored: StoredAlert, sent: Sequence[Sent]) -> Moment:
         state, word = State.UNKNOWN, "The check was deleted"
     if alert.reminder:
         word = f"{word}, reminder {alert.reminder}"
-    note = "" if stored.notified else "Nobody was notified: the check was muted or in maintenance."
-    if stored.notified and not sent:
-        note = "Nobody was notified: no channel gets this."
     return Moment(
         at_ms=alert.created_ms,
         state=state,
         word=word,
         sent=sent,
-        note=note,
+        note=explain_silence(stored, sent),
         result_id=alert.result_id,
     )
 
@@ -223,7 +220,7 @@ def _describe_location(connection: Connection, episode: Sequence[LocationAlert])
                 state=State.PASSING if one.is_recovery else State.FAILING,
                 word="An agent is there again" if one.is_recovery else "No agent",
                 sent=sent.get(one.id, ()),
-                note="",
+                note="" if one.id in sent else "No notification of it is stored.",
                 result_id=None,
             )
             for one in episode

@@ -17,7 +17,13 @@ from service.groups.model import GroupRow
 from service.results import actions as results
 from service.results.model import ResultFilter, RunStatus, StoredResult
 from service.results.views import explain
-from service.web.alerts.alert_words import Sent, describe_alert, list_sent, name_channel
+from service.web.alerts.alert_words import (
+    Sent,
+    describe_alert,
+    explain_silence,
+    list_sent,
+    name_channel,
+)
 from service.web.check.applied_settings import SettingsReader
 from service.web.check.ranges import Range
 from service.web.states import State, state_of_run
@@ -141,7 +147,8 @@ class AlertShown:
     """None: its result is not stored any more."""
     error: str
     reminder: int
-    notified: bool
+    note: str
+    """Why nobody was notified. Empty: somebody was."""
     sent: Sequence[Sent]
 
 
@@ -170,7 +177,7 @@ def _show_alert(stored: StoredAlert, sent: Sequence[Sent]) -> AlertShown:
         result_id=alert.result_id,
         error=alert.error or "",
         reminder=alert.reminder,
-        notified=stored.notified,
+        note=explain_silence(stored, sent),
         sent=sent,
     )
 

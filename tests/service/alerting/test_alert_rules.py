@@ -321,13 +321,14 @@ def test_settings_are_read_with_their_defaults() -> None:
         "reminders": {"amount": 2, "interval": 10},
         "parallelRunFailureThreshold": {"enabled": True, "percentage": 40},
     }
-    assert read_policy(timed, is_silent=True, is_activated=False) == AlertPolicy(
+    assert read_policy(timed, window="Deploy", is_activated=False) == AlertPolicy(
         failed_runs=3,
         failing_ms=15 * MINUTE,
         reminders=2,
         reminder_ms=10 * MINUTE,
         percentage=40,
         is_silent=True,
+        window="Deploy",
         is_activated=False,
     )
     off = {"parallelRunFailureThreshold": {"enabled": False, "percentage": 40}}

@@ -55,6 +55,8 @@ async def test_alerts_are_listed_newest_first(api: PublicApi, alice: ApiUser) ->
         "checkResultId": failure["checkResultId"],
         "reminder": 0,
         "notified": True,
+        "silence": "NO_SUBSCRIPTION",
+        "maintenanceWindow": None,
         "mismatch": None,
         "failingLocations": ["default"],
         "passingLocations": [],

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Connection
 
 from service.maintenance import api as maintenance_api
-from service.maintenance.actions import is_in_maintenance, windows_between
+from service.maintenance.actions import find_open, windows_between
 from tests.builders.engines import ON_SQLITE
 from tests.servers.public_api import ApiUser, PublicApi
 
@@ -144,7 +144,8 @@ async def test_an_account_has_a_bounded_number_of_windows_that_are_not_over(
 
 async def is_open(api: PublicApi, user: ApiUser, now_ms: int, *tags: str) -> bool:
     def ask(connection: Connection) -> bool:
-        return is_in_maintenance(connection, user.secrets.account_id, tags, now_ms=now_ms)
+        account_id = user.secrets.account_id
+        return find_open(connection, account_id, tags, now_ms=now_ms) is not None
 
     return await api.database.read(ask)
 

@@ -1,5 +1,7 @@
 """What went wrong, who was notified, and how it ended."""
 
+import html
+import re
 import time
 from typing import Any
 
@@ -94,14 +96,53 @@ async def test_an_alert_that_is_tried_again_is_not_called_on_its_way(
     assert "on its way" not in text
 
 
-async def test_an_alert_that_reached_nobody_says_why(api: PublicApi, web: WebUser) -> None:
-    await _play(api, await made(api.alice, name="Shop"), "PF")
-    await _play(api, await made(api.alice, name="Quiet shop", muted=True), "PF")
+async def _tell_notes(web: WebUser, check: dict[str, Any]) -> list[str]:
+    """Why nobody was notified, by alert; the alerts page and the check's own say the same."""
+    page = await web.get(f"/alerts?check={check['id']}")
+    tab = await web.get(f"/checks/{check['id']}?tab=alerts")
+    notes = re.findall(r"Nobody was notified: [^<]*", page.text)
+    assert sorted(re.findall(r"Nobody was notified: [^<]*", tab.text)) == sorted(notes)
+    return [html.unescape(one) for one in notes]
 
-    text = (await web.get("/alerts")).text
 
-    assert "Nobody was notified: no channel gets this." in text
-    assert "Nobody was notified: the check was muted or in maintenance." in text
+async def test_an_alert_that_reached_nobody_says_why_it_did_not_then(
+    api: PublicApi, web: WebUser
+) -> None:
+    shop = await made(api.alice, name="Shop")
+    await _play(api, shop, "PF")
+    channel = await a_channel(api.alice, "EMAIL")
+    await api.alice.put(
+        f"/v1/alert-channels/{channel}/subscriptions", {"checkId": shop["id"], "activated": True}
+    )
+    await _play(api, shop, "P")
+    slow = await made(api.alice, name="Slow shop")
+    await _play(api, slow, "PD")
+    muted = await made(api.alice, name="Quiet shop", muted=True)
+    await _play(api, muted, "PF")
+
+    assert await _tell_notes(web, shop) == [
+        "Nobody was notified: no channel was subscribed at that time.",
+        "Nobody was notified: nobody had been notified that something was wrong.",
+    ]
+    assert await _tell_notes(web, slow) == [
+        "Nobody was notified: no channel that was subscribed takes alerts of this kind."
+    ]
+    assert await _tell_notes(web, muted) == ["Nobody was notified: the check was muted."]
+
+
+async def test_an_alert_names_the_maintenance_window_that_kept_it_back(
+    api: PublicApi, web: WebUser
+) -> None:
+    window = {"name": "Deploy <1>", "startsAt": "2020-01-01", "endsAt": "2099-01-01"}
+    assert (await api.alice.post("/v1/maintenance-windows", window)).status == 201
+    shop = await made(api.alice, name="Shop")
+    await _play(api, shop, "PF")
+
+    assert await _tell_notes(web, shop) == [
+        "Nobody was notified: the maintenance window “Deploy <1>” was open."
+    ]
+    [alert] = (await api.alice.get(f"/v1/check-alerts/{shop['id']}")).body
+    assert (alert["silence"], alert["maintenanceWindow"]) == ("MAINTENANCE", "Deploy <1>")
 
 
 async def test_a_location_without_agents_is_one_alert(api: PublicApi, web: WebUser) -> None:
