@@ -3,7 +3,7 @@
 from typing import Final
 
 from contract.checks import CheckType
-from service.alerting.model import Alert, AlertType, Mismatch
+from service.alerting.model import SAMPLE_PREFIX, Alert, AlertType, Mismatch
 from service.db.ids import new_id
 
 _MINUTE_MS: Final = 60_000
@@ -15,8 +15,8 @@ def build_sample(account_id: str, now_ms: int) -> Alert:
     return Alert(
         id=alert_id,
         account_id=account_id,
-        check_id=f"sample-{alert_id}",
-        check_name="[Test] Sample check of Picket",
+        check_id=f"{SAMPLE_PREFIX}{alert_id}",
+        check_name="Sample check of Picket",
         check_type=CheckType.API,
         check_description="This is a test of the alert channel. Nothing has failed.",
         tags=("sample",),
@@ -26,7 +26,7 @@ def build_sample(account_id: str, now_ms: int) -> Alert:
         location="sample",
         result_id=None,
         response_time_ms=123.0,
-        error="This is a test: the status code was 503 instead of 200.",
+        error="This is a test: STATUS_CODE should equal 200, but it is 503.",
         mismatch=Mismatch(
             source="STATUS_CODE", property="", comparison="EQUALS", expected="200", actual="503"
         ),

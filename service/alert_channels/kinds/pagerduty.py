@@ -67,7 +67,7 @@ async def _send(outgoing: Outgoing) -> None:
 def _describe(outgoing: Outgoing) -> dict[str, Any]:
     message, alert = outgoing.message, outgoing.alert
     payload: dict[str, Any] = {
-        "summary": clip(f"{message.title}: {message.summary}", most=_MOST_SUMMARY),
+        "summary": clip(message.summary, most=_MOST_SUMMARY),
         "source": alert.location or _NO_SOURCE,
         "severity": _SEVERITIES[message.tone],
         "timestamp": spell_time(alert.created_ms),

@@ -53,15 +53,15 @@ class CallChannelWrite(ChannelWrite):
 
 async def _send_sms(outgoing: Outgoing) -> None:
     message = outgoing.message
-    rest = " ".join(filter(None, (f"{message.title}. {message.summary}", message.link)))
-    await _hand_over(
-        outgoing, outgoing.tools.sms_gateway, "SMS_GATEWAY_URL", clip(rest, most=_MOST_SMS)
-    )
+    link = f" {message.link}" if message.link else ""
+    # What is cut is the reason: half a link leads nowhere.
+    text = clip(message.summary, most=max(_MOST_SMS - len(link), 0)) + link
+    await _hand_over(outgoing, outgoing.tools.sms_gateway, "SMS_GATEWAY_URL", text)
 
 
 async def _send_call(outgoing: Outgoing) -> None:
     message = outgoing.message
-    spoken = clip(f"{message.title}. {message.summary}", most=_MOST_SPOKEN)
+    spoken = clip(message.summary, most=_MOST_SPOKEN)
     await _hand_over(outgoing, outgoing.tools.call_gateway, "CALL_GATEWAY_URL", spoken)
 
 

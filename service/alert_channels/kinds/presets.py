@@ -15,6 +15,7 @@ from service.alerting.model import Alert
 
 Body = dict[str, Any]
 _MOST_TEXT: Final = 3_500
+_MOST_SHORT: Final = 500
 _JSON: Final = "application/json"
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -63,7 +64,7 @@ def _telegram(outgoing: Outgoing) -> dict[str, str]:
     text = f"<b>{escape(message.title)}</b>\n{facts}\n{links}"
     # A tag that is cut in two would be refused.
     if len(text) > _MOST_TEXT:
-        text = f"<b>{escape(message.title)}</b>\n{escape(message.summary)}\n{links}"
+        text = f"<b>{escape(clip(message.summary, most=_MOST_SHORT))}</b>\n{links}"
     return {"parse_mode": "HTML", "text": text}
 
 

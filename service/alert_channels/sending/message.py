@@ -1,5 +1,6 @@
 """What an alert says to people, whatever the channel: a title, lines, links."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +12,10 @@ from service.alerting.model import Alert, AlertType, LocationAlert, Mismatch
 from service.http.times import format_time
 
 _MOST_LETTERS: Final = 1_000
+_MOST_TITLE: Final = 120
+_MOST_NAME: Final = 60
 _MOST_NAMES: Final = 10
+_MINUTE_MS: Final = 60_000
 _SHOWN_FILES: Final = (("Trace", "trace"), ("Screenshot", "screenshot"), ("Video", "video"))
 
 
@@ -43,7 +47,7 @@ class Message:
     links: tuple[tuple[str, str], ...]
     """Where there is more, with what each is called; the first is the result, or the check."""
     summary: str
-    """What failed, in one sentence."""
+    """The title with the whole of its reason, however long."""
 
     @property
     def link(self) -> str | None:
@@ -57,17 +61,19 @@ class Message:
         return "\n".join([self.title, "", *lines])
 
 
-_TITLES: Final = {
-    AlertType.NO_ALERT: "is as it was",
-    AlertType.FAILURE: "has failed",
-    AlertType.FAILURE_REMAIN: "is still failing",
-    AlertType.FAILURE_DEGRADED: "no longer fails, but is degraded",
-    AlertType.RECOVERY: "has recovered",
-    AlertType.DEGRADED: "is degraded",
-    AlertType.DEGRADED_REMAIN: "is still degraded",
-    AlertType.DEGRADED_FAILURE: "was degraded and has failed",
-    AlertType.DEGRADED_RECOVERY: "is no longer degraded",
+_STATES: Final = {
+    AlertType.NO_ALERT: "Unchanged",
+    AlertType.FAILURE: "Failing",
+    AlertType.FAILURE_REMAIN: "Failing",
+    AlertType.FAILURE_DEGRADED: "Degraded",
+    AlertType.RECOVERY: "Recovered",
+    AlertType.DEGRADED: "Degraded",
+    AlertType.DEGRADED_REMAIN: "Degraded",
+    AlertType.DEGRADED_FAILURE: "Failing",
+    AlertType.DEGRADED_RECOVERY: "Recovered",
+    AlertType.SSL: "Certificate",
 }
+_STATUS: Final = re.compile(r"The response status is (?=\d)")
 _END: Final = "It was deleted before it passed again, so that no recovery follows."
 _RECOVERIES: Final = frozenset({AlertType.RECOVERY, AlertType.DEGRADED_RECOVERY})
 _DEGRADED: Final = frozenset(
@@ -84,7 +90,7 @@ def build_message(alert: AnyAlert, *, base_url: str | None) -> Message:
         tone=tone_of(alert),
         facts=tuple((name, clip(value)) for name, value in _facts(alert)),
         links=tuple(_links(alert, base_url)) if base_url else (),
-        summary=_END if alert.check_deleted else clip(alert.error or build_title(alert)),
+        summary=build_summary(alert),
     )
 
 
@@ -98,19 +104,60 @@ def tone_of(alert: AnyAlert) -> Tone:
 
 
 def build_title(alert: AnyAlert) -> str:
-    """An alert in one line."""
+    """An alert in one line, which fits into the subject of a mail."""
+    return clip(build_summary(alert), most=_MOST_TITLE)
+
+
+def build_summary(alert: AnyAlert) -> str:
+    """An alert in one line, with the whole of its reason."""
     if isinstance(alert, LocationAlert):
-        state = "has an agent again" if alert.is_recovery else "has no agent"
-        return f'Location "{alert.location_name}" {state}'
-    certificate = alert.certificate
-    if certificate is not None:
-        days = int(certificate.days_remaining)
-        if certificate.days_remaining < 0:
-            return f"The certificate of {certificate.domain} expired {-days} days ago"
-        return f"The certificate of {certificate.domain} expires in {days} days"
-    state = "was deleted" if alert.check_deleted else _TITLES[alert.alert_type]
-    title = f'Check "{alert.check_name}" {state}'
-    return f"Reminder {alert.reminder}: {title}" if alert.reminder else title
+        state, reason = "No agent", f"{alert.check_count} checks do not run"
+        if alert.is_recovery:
+            state, reason = "Recovered", "an agent is connected again"
+        return f"[{state}] {_shorten(alert.location_name)}: {reason}"
+    line = f"[{_name_state(alert)}] {_shorten(alert.check_name)}"
+    return clip(f"{line}{_find_reason(alert)}".removesuffix("."))
+
+
+def _shorten(name: str) -> str:
+    """A name that leaves room for the reason."""
+    return clip(" ".join(name.split()), most=_MOST_NAME)
+
+
+def _name_state(alert: Alert) -> str:
+    if alert.is_test:
+        return "Test"
+    if alert.check_deleted:
+        return "Deleted"
+    state = _STATES[alert.alert_type]
+    return f"Still {state.lower()}" if alert.reminder else state
+
+
+def _find_reason(alert: Alert) -> str:
+    """What follows the name of the check."""
+    if alert.certificate is not None:
+        days = int(alert.certificate.days_remaining)
+        when = f"expired {-days} days ago" if days < 0 else f"expires in {days} days"
+        return f": {alert.certificate.domain} {when}"
+    if alert.check_deleted:
+        return " before it passed again"
+    if alert.alert_type in _RECOVERIES:
+        return f" after {_spell_duration(alert.created_ms - alert.started_ms)}"
+    mismatch = alert.mismatch
+    if mismatch and (mismatch.source, mismatch.comparison) == ("STATUS_CODE", "EQUALS"):
+        return f": HTTP {mismatch.actual}, expected {mismatch.expected}"
+    error = " ".join((alert.error or "").split())
+    return f": {_STATUS.sub('HTTP ', error)}" if error else ""
+
+
+def _spell_duration(lasts_ms: int) -> str:
+    minutes = round(lasts_ms / _MINUTE_MS)
+    if minutes < 1:
+        return f"{max(lasts_ms, 0) // 1000} s"
+    hours, rest = divmod(minutes, 60)
+    if hours < 1:
+        return f"{minutes} min"
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
 def _facts(alert: Alert) -> Iterator[tuple[str, str]]:
@@ -118,6 +165,8 @@ def _facts(alert: Alert) -> Iterator[tuple[str, str]]:
     yield "Check", f"{alert.check_name} ({alert.check_type.value}{group})"
     if alert.check_description:
         yield "Description", alert.check_description
+    if alert.reminder:
+        yield "Reminder", str(alert.reminder)
     yield from _reasons(alert)
     if alert.mismatch is not None:
         yield from _compare(alert.mismatch)
@@ -134,12 +183,12 @@ def _facts(alert: Alert) -> Iterator[tuple[str, str]]:
 
 
 def _places(alert: Alert) -> Iterator[tuple[str, str]]:
-    if alert.location:
+    if alert.location and alert.location not in alert.failing_locations:
         yield "Location", alert.location
     if alert.failing_locations:
-        yield "Not well at", _join_names(alert.failing_locations)
+        yield "Affected locations", _join_names(alert.failing_locations)
     if alert.passing_locations:
-        yield "Well at", _join_names(alert.passing_locations)
+        yield "Passing at", _join_names(alert.passing_locations)
 
 
 def _reasons(alert: Alert) -> Iterator[tuple[str, str]]:
@@ -184,18 +233,12 @@ def result_link(alert: Alert, base_url: str) -> str:
 
 
 def _about_location(alert: LocationAlert, base_url: str | None) -> Message:
-    title = build_title(alert)
     checks = _join_names(alert.check_names)
     more = alert.check_count - len(alert.check_names)
     names = f" ({checks}{f' and {more} more' if more > 0 else ''})" if checks else ""
     until = f" until {_spell(alert.created_ms)}" if alert.is_recovery else ""
-    summary = (
-        f"{alert.check_count} checks run at {alert.location} again."
-        if alert.is_recovery
-        else f"{alert.check_count} checks do not run at {alert.location}: start an agent there."
-    )
     return Message(
-        title=title,
+        title=build_title(alert),
         tone=tone_of(alert),
         facts=(
             ("Location", f"{alert.location_name} ({alert.location})"),
@@ -203,7 +246,7 @@ def _about_location(alert: LocationAlert, base_url: str | None) -> Message:
             ("Checks", clip(f"{alert.check_count}{names}")),
         ),
         links=(("Location", f"{base_url}/locations"),) if base_url else (),
-        summary=summary,
+        summary=build_summary(alert),
     )
 
 

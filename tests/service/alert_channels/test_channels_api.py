@@ -311,7 +311,9 @@ async def test_a_test_sends_a_sample_and_answers_what_became_of_it(sending: Publ
         receiver.hangs = True
         assert "did not answer within 0.5 s" in (await alice.post(one)).body["notificationResult"]
     assert receiver.got[0].path == "/here"
-    assert receiver.got[0].json == {"title": 'Check "[Test] Sample check of Picket" has failed'}
+    assert receiver.got[0].json == {
+        "title": "[Test] Sample check of Picket: HTTP 503, expected 200"
+    }
     email = f"{PATH}/{await a_channel(alice)}/test"
     assert "has to set SMTP_URL" in (await alice.post(email)).body["notificationResult"]
     reader = await sending.colleague("Bob", role=Role.READ_ONLY)

@@ -69,7 +69,7 @@ async def test_people_read_that_the_check_was_deleted(api: PublicApi, alice: Api
         async with delivering(api):
             await settled(api, 2)
     body = receiver.got[1].json
-    assert body["alertTitle"] == 'Check "Home" was deleted'
+    assert body["alertTitle"] == "[Deleted] Home before it passed again"
     assert (body["isRecovery"], body["alertType"]) == (True, "ALERT_RECOVERY")
     assert {"name": "What happened", "value": body["facts"][1]["value"]} in body["facts"]
     assert body["facts"][1]["value"].startswith("It was deleted before it passed again")

@@ -32,7 +32,7 @@ async def test_a_mail_says_what_a_person_needs_at_night() -> None:
     assert [mail["To"] for mail in box.mails] == ["ops@example.com"] * 2
     assert len({mail["Message-ID"] for mail in box.mails}) == 1
     mail = box.mails[0]
-    assert mail["Subject"] == 'Check "Orders" has failed'
+    assert mail["Subject"] == "[Failing] Orders: HTTP 503, expected 200"
     text, html = mail.iter_parts()
     lines = text.get_content().replace("\r\n", "\n").splitlines()
     for line in (
@@ -42,8 +42,8 @@ async def test_a_mail_says_what_a_person_needs_at_night() -> None:
         "Actual: 503",
         "Since: 2026-11-21 10:00:00 UTC",
         "Last good run: 2026-11-21 09:59:00 UTC",
-        "Not well at: cellar",
-        "Well at: attic",
+        "Affected locations: cellar",
+        "Passing at: attic",
         f"Result: {BASE_URL}/checks/check-1/results/result-1",
     ):
         assert line in lines
@@ -91,7 +91,7 @@ async def test_slack_gets_blocks_in_which_nothing_is_a_command() -> None:
         await send("SLACK", outgoing("SLACK", alert, url=f"{receiver.url}/services/x"))
     (got,) = receiver.got
     assert (got.method, got.path, got.json["channel"]) == ("POST", "/services/x", "#ops")
-    assert got.json["text"] == 'Check "&lt;!channel&gt; &amp; co" has failed'
+    assert got.json["text"] == "[Failing] &lt;!channel&gt; &amp; co: HTTP 503, expected 200"
     (attachment,) = got.json["attachments"]
     kinds = [block["type"] for block in attachment["blocks"]]
     assert kinds == ["header", "section", "section"]
@@ -109,7 +109,7 @@ async def test_pagerduty_opens_and_resolves_one_incident() -> None:
     assert (opened["routing_key"], opened["dedup_key"]) == ("k1", "picket-check-check-1")
     assert opened["payload"]["severity"] == "critical"
     assert opened["payload"]["source"] == "cellar"
-    assert opened["payload"]["summary"].startswith('Check "Orders" has failed: The status code')
+    assert opened["payload"]["summary"] == "[Failing] Orders: HTTP 503, expected 200"
     assert resolved == {
         "routing_key": "k1",
         "event_action": "resolve",
@@ -140,7 +140,7 @@ async def test_a_gateway_gets_number_and_text(kind: str) -> None:
         await send(kind, outgoing(kind, by=tools(**{name: gateway})))
     (got,) = receiver.got
     assert (got.json["to"], got.json["id"]) == ("+4930123456", "notification-1")
-    assert got.json["text"].startswith('Check "Orders" has failed. The status code was 503.')
+    assert got.json["text"].startswith("[Failing] Orders: HTTP 503, expected 200")
     assert got.headers["idempotency-key"] == "notification-1"
     assert got.headers["authorization"].startswith("Basic ")
 
@@ -151,9 +151,7 @@ async def test_a_location_is_reported_once_with_its_checks() -> None:
         await send("PAGERDUTY", outgoing("PAGERDUTY", a_location_alert(), by=by))
     event = receiver.got[0].json
     assert event["dedup_key"] == "picket-location-account-cellar"
-    assert event["payload"]["summary"] == (
-        'Location "Cellar" has no agent: 3 checks do not run at cellar: start an agent there.'
-    )
+    assert event["payload"]["summary"] == ("[No agent] Cellar: 3 checks do not run")
     assert event["payload"]["custom_details"]["Checks"] == "3 (Orders, Basket and 1 more)"
 
 

@@ -40,19 +40,23 @@ async def test_each_method_is_sent_with_headers_parameters_and_variables(method:
         variables={"SECRET": "x y", "CHECK_ID": "not mine"},
     )
     assert (got.method, got.path) == (method, "/check-1")
-    assert got.query == {"a": "b", "t": 'Check "Orders" has failed', "q": "Orders & co"}
+    assert got.query == {
+        "a": "b",
+        "t": "[Failing] Orders: HTTP 503, expected 200",
+        "q": "Orders & co",
+    }
     assert got.headers["authorization"] == "Bearer x y"
     if method in {"GET", "HEAD"}:
         assert got.body == b""
     else:
-        assert got.json == {"title": 'Check "Orders" has failed', "key": "x y"}
+        assert got.json == {"title": "[Failing] Orders: HTTP 503, expected 200", "key": "x y"}
 
 
 async def test_without_a_template_the_body_has_every_variable() -> None:
     got = await sent(**OWN)
     assert got.headers["content-type"] == "application/json"
     body = got.json
-    assert body["alertTitle"] == 'Check "Orders" has failed'
+    assert body["alertTitle"] == "[Failing] Orders: HTTP 503, expected 200"
     assert (body["alertType"], body["isReminder"], body["responseTime"]) == (
         "ALERT_FAILURE",
         False,
@@ -67,10 +71,10 @@ async def test_certificates_and_locations_have_their_variables() -> None:
     template = "{{{ALERT_TITLE}}}|{{ALERT_TYPE}}|{{SSL_CHECK_DOMAIN}}|{{SSL_DAYS_REMAINING}}"
     got = await sent(a_certificate_alert(6.5), template=template)
     assert got.body.decode() == (
-        "The certificate of shop.test expires in 6 days|ALERT_SSL|shop.test|6"
+        "[Certificate] Orders: shop.test expires in 6 days|ALERT_SSL|shop.test|6"
     )
     got = await sent(a_location_alert(), template=template)
-    assert got.body.decode() == 'Location "Cellar" has no agent|LOCATION_DOWN||'
+    assert got.body.decode() == "[No agent] Cellar: 3 checks do not run|LOCATION_DOWN||"
 
 
 async def test_the_example_of_the_page_verifies_what_is_sent() -> None:
@@ -111,7 +115,7 @@ def preset(name: str, alert: AnyAlert | None = None) -> Any:
 
 def test_each_preset_has_the_form_of_its_receiver() -> None:
     recovery = an_alert(AlertType.RECOVERY)
-    title, key = 'Check "Orders" has failed', "picket-check-check-1"
+    title, key = "[Failing] Orders: HTTP 503, expected 200", "picket-check-check-1"
     card = preset("MSTEAMS")["attachments"][0]
     assert card["contentType"] == "application/vnd.microsoft.card.adaptive"
     assert card["content"]["body"][0]["text"] == title
@@ -151,7 +155,7 @@ def test_telegram_gets_a_form_with_nothing_that_ends_a_tag() -> None:
     assert request.headers["content-type"] == "application/x-www-form-urlencoded"
     form = parse_qs((request.body or b"").decode())
     assert form["parse_mode"] == ["HTML"]
-    assert form["text"][0].startswith("<b>Check &quot;&lt;b&gt;&amp;&quot; has failed</b>\n")
+    assert form["text"][0].startswith("<b>[Failing] &lt;b&gt;&amp;: HTTP 503, expected 200</b>\n")
 
 
 def test_a_template_that_cannot_be_filled_in_is_given_up() -> None:
