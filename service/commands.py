@@ -148,7 +148,7 @@ def revoke_key(key_id: str) -> None:
 def create_account(name: str) -> None:
     """Make an account and print its id."""
     if not 0 < len(name.strip()) <= _MOST_NAME_LETTERS:
-        raise CommandError(f"NAME has {len(name)} letters; use 1 to {_MOST_NAME_LETTERS}")
+        raise CommandError(f"NAME has {len(name)} characters; use 1 to {_MOST_NAME_LETTERS}")
 
     def act(console: Console) -> str:
         made = accounts.create_account(console.connection, name=name, now_ms=console.now_ms)

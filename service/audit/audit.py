@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 import structlog
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
 from service.audit.model import Entry
 from service.db.engine import announce
@@ -86,6 +86,8 @@ class Wanted:
     """Only by this user. None: by whomever."""
     resource: str | None = None
     """Only of this kind. None: of each."""
+    operations: tuple[str, ...] = ()
+    """Only operations that begin with one of these. Empty: any."""
     before: int | None = None
     """Only entries with a smaller number, which are older. None: the newest."""
 
@@ -106,6 +108,8 @@ def list_page(connection: Connection, wanted: Wanted) -> tuple[NumberedEntry, ..
         (audit.c.resource, wanted.resource),
     ):
         query = query if value is None else query.where(column == value)
+    if wanted.operations:
+        query = query.where(or_(*map(audit.c.operation.startswith, wanted.operations)))
     if wanted.before is not None:
         query = query.where(audit.c.id < wanted.before)
     found = [dict(row) for row in connection.execute(query.limit(wanted.limit)).mappings()]

@@ -34,7 +34,7 @@ def require_password(password: str) -> None:
         letters = len(normalize_password(password))
     if not LEAST_PASSWORD_LETTERS <= letters <= MOST_PASSWORD_LETTERS:
         raise InvalidError(
-            f"The password has {letters} letters; use {LEAST_PASSWORD_LETTERS} to"
+            f"The password has {letters} characters; use {LEAST_PASSWORD_LETTERS} to"
             f" {MOST_PASSWORD_LETTERS}. A few words are easy to remember.",
             keys=("password",),
         )
@@ -51,6 +51,6 @@ def require_user(new: NewUser) -> None:
         raise InvalidError(f'"{new.email[:MOST_NAME_LETTERS]}" {problem}.', keys=("email",))
     if len(new.name) > MOST_NAME_LETTERS:
         raise InvalidError(
-            f"The name has {len(new.name)} letters; use at most {MOST_NAME_LETTERS}.",
+            f"The name has {len(new.name)} characters; use at most {MOST_NAME_LETTERS}.",
             keys=("name",),
         )

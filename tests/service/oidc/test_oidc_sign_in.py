@@ -180,7 +180,7 @@ async def test_people_of_allowed_domains_become_users_who_may_read(login: Login)
     page = await settings_page(login, await login.enter())
 
     assert "Ann Lee" in page
-    assert "only read" in page
+    assert "read only" in page
     assert "eve@evil.example is not one" in await refusal(await login.enter("eve"))
 
 
@@ -193,7 +193,7 @@ async def test_groups_give_roles_at_each_sign_in(login: Login) -> None:
     await login.provider.know(login.api.http, "ann", **ANN, groups=["guests"])
 
     assert "read and write" in pages[0]
-    assert "only read" in pages[1]
+    assert "read only" in pages[1]
     assert "None of your groups" in await refusal(await login.enter())
 
 

@@ -122,4 +122,4 @@ async def test_a_password_that_is_too_short_is_refused(
     monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
 
     assert await command("users", "create", "ann@example.com") == 2
-    assert "5 letters; use 12 to 256" in capsys.readouterr().err
+    assert "5 characters; use 12 to 256" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from service.accounts.model import Role
 from service.audit import audit
 from service.sign_in import actions as sign_in
 from service.web.cookies import SESSION_COOKIE
+from tests.builders.made_checks import made
 from tests.builders.web_users import PASSWORD, a_user
 from tests.servers.public_api import PublicApi
 from tests.servers.web_browser import collect_complaints, find_violations
@@ -119,7 +120,7 @@ async def test_a_user_is_created_with_a_link_and_signs_in(api: PublicApi, web: W
     ) as answer:
         bob = replace(web, session=session_of(answer.headers["set-cookie"]))
 
-    assert "only read" in (await bob.get("/settings")).text
+    assert "read only" in (await bob.get("/settings")).text
     again = await web.post("/settings/users", {**form, "email": "BOB@example.com"})
     assert again.status == 422
     assert "already" in again.text
@@ -196,7 +197,7 @@ async def test_a_password_is_changed_by_whoever_knows_it(api: PublicApi) -> None
 
     assert (wrong.status, short.status, changed.status) == (422, 422, 303)
     assert "not your present password" in wrong.text
-    assert "5 letters" in short.text
+    assert "5 characters" in short.text
     here = replace(here, session=session_of(changed.headers["set-cookie"]))
     assert (await here.get("/settings")).status == 200
     assert (await there.get("/settings")).status == 303
@@ -219,12 +220,27 @@ async def test_the_audit_log_names_people_keys_and_commands(api: PublicApi, web:
     of_ann = (await web.get(f"/settings/audit?who=user:{user.id}")).text
     of_variables = (await web.get("/settings/audit?what=variables")).text
 
-    assert "<td>Ann Lee</td>" in text
+    deleted = (await web.get("/settings/audit?done=deleted")).text
+
+    assert "<td>Ann Lee<" in text
     assert "first start (cu_****" in text
-    assert "keys create" in of_ann
-    assert "createVariable" not in of_ann
-    assert "createVariable" in of_variables
-    assert "keys create" not in of_variables
+    assert "Created API key</span> by Ann (cu_" in of_ann
+    assert "Created variable" not in of_ann
+    assert "Created variable" in of_variables
+    assert "Key, value" in of_variables
+    assert "Created API key" not in of_variables
+    assert "Created" not in deleted.partition("<table")[2]
+
+
+async def test_the_audit_log_leads_to_what_was_changed(api: PublicApi, web: WebUser) -> None:
+    check = await made(api.alice, name="Shop")
+    changed = await api.alice.put(f"/v1/checks/url/{check['id']}", {**check, "name": "The shop"})
+    assert changed.status == 200, changed.body
+
+    text = (await web.get("/settings/audit?what=checks&done=changed")).text
+
+    assert f'Changed URL check</span> <a href="/checks/{check["id"]}">The shop</a>' in text
+    assert "Created" not in text.partition("<table")[2]
 
 
 async def test_the_audit_log_has_pages(api: PublicApi, web: WebUser) -> None:
@@ -235,8 +251,8 @@ async def test_the_audit_log_has_pages(api: PublicApi, web: WebUser) -> None:
     older = re.findall(r'href="(/settings/audit\?[^"]*before=\d+)"', first)[0].replace("&amp;", "&")
     second = (await web.get(older)).text
 
-    assert first.count("<td>createVariable") == 50
-    assert second.count("<td>createVariable") == 5
+    assert first.count(">Created variable") == 50
+    assert second.count(">Created variable") == 5
     assert "Older" not in second
     assert (await web.get("/settings/audit?before=x&who=:&what=%00")).status == 200
 

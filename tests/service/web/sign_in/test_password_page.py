@@ -42,7 +42,7 @@ async def test_a_password_that_is_too_short_leaves_the_link_good(
     refused = await stranger.post(link, {"password": "short"}, token="")
 
     assert refused.status == 422
-    assert "5 letters; use 12 to 256" in refused.text
+    assert "5 characters; use 12 to 256" in refused.text
     await enter(api, {"password": NEW}, link)
 
 
