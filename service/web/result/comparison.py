@@ -1,7 +1,7 @@
 """What differs between two results of a check."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +44,10 @@ _OUTCOMES: Final = {
 }
 
 _TIMES: Final = "Times"
+_OF_ANSWERS: Final = frozenset(
+    {_TIMES, "Assertions", "Connection", "Redirects", "Response", "Response headers", "TLS"}
+)
+"""What only runs with an answer have."""
 _COMPARED_AS_BODIES: Final = frozenset({"response"})
 _ANSWERED: Final = frozenset(
     {
@@ -86,9 +90,9 @@ class Line:
 
 def compare(this: StoredResult, other: StoredResult) -> tuple[Difference, ...]:
     """The facts that differ, in the order of the page."""
-    are_timed = is_timed(this) and is_timed(other)
+    left_off = _leave_off(this, other)
     ours, theirs = (
-        {key: fact for key, fact in _list_facts(one) if are_timed or key[0] != _TIMES}
+        {key: fact for key, fact in _list_facts(one) if key[0] not in left_off}
         for one in (this, other)
     )
     keys = [*ours, *(key for key in theirs if key not in ours)]
@@ -104,7 +108,36 @@ def compare(this: StoredResult, other: StoredResult) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def is_timed(stored: StoredResult) -> bool:
+def _leave_off(this: StoredResult, other: StoredResult) -> Collection[str]:
+    """The parts that say nothing where one of the two has none of them."""
+    if are_answered(this, other):
+        return () if _is_timed(this) and _is_timed(other) else (_TIMES,)
+    return _OF_ANSWERS
+
+
+def are_answered(this: StoredResult, other: StoredResult) -> bool:
+    """Whether both runs got an answer, if their checks ask for one."""
+    return _is_answered(this) and _is_answered(other)
+
+
+def _is_answered(stored: StoredResult) -> bool:
+    outcome = stored.detail.outcome if stored.detail else None
+    if outcome is None:
+        return False
+    match outcome.evidence:
+        case HttpEvidence(response=response):
+            return response is not None
+        case DnsEvidence(response_code=code):
+            return code is not None
+        case TcpEvidence():
+            return outcome.timings.tcp is not None
+        case None:
+            return outcome.failure is None
+        case _:
+            return True
+
+
+def _is_timed(stored: StoredResult) -> bool:
     """Whether a run went through to its end; one that broke off before is not faster for it."""
     outcome = stored.detail.outcome if stored.detail else None
     if outcome is None:
@@ -115,7 +148,7 @@ def is_timed(stored: StoredResult) -> bool:
 def compare_bodies(this: StoredResult, other: StoredResult) -> tuple[Line, ...]:
     """How the body of the answer changed, from the other one to this; empty: it did not."""
     old, new = _lines(other), _lines(this)
-    if old == new:
+    if old == new or not are_answered(this, other):
         return ()
     found: list[Line] = []
     for line in list(difflib.unified_diff(old, new, lineterm="", n=_CONTEXT))[2:]:

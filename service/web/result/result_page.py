@@ -32,7 +32,7 @@ from service.results.model import RunStatus, StoredResult
 from service.results.views import explain, score
 from service.web.check.heading import AT_LOCATIONS
 from service.web.page_routing import Pages
-from service.web.result.comparison import compare, compare_bodies, is_timed
+from service.web.result.comparison import are_answered, compare, compare_bodies
 from service.web.result.message_bodies import format_json, mark, read_body
 from service.web.result.reached import find_reached
 from service.web.result.run_files import File, describe_files, serve_file
@@ -170,7 +170,7 @@ async def _show(visit: Visit) -> Response:
         assertions=_sort(outcome),
         tls=_tls(evidence),
         differences=compare(stored, seen.other) if seen.other else None,
-        are_timed=seen.other is not None and is_timed(stored) and is_timed(seen.other),
+        are_answered=seen.other is None or are_answered(stored, seen.other),
         body_lines=compare_bodies(stored, seen.other) if seen.other else (),
         files=files,
         good_shots=[one for one in good_files if one.kind == "screenshot"],

@@ -184,7 +184,8 @@ async def test_a_run_that_got_no_answer_is_not_faster_than_a_good_one(
 
     text = (await web.get(f"{path}?with={other}")).text
 
-    assert "Times are not compared" in text
+    assert "Answers and times are not compared" in text
+    assert "Response" not in text.partition('id="differences"')[2].partition("</section>")[0]
     assert "\N{MINUS SIGN}900 ms" not in text
 
 
