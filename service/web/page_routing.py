@@ -1,6 +1,6 @@
 """How pages are declared: who may see one, and how its errors look."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import quote
 
@@ -29,6 +29,17 @@ _WRONG_FORM: Final = (
     " again and send it once more."
 )
 
+_TITLES: Final[Mapping[int, str]] = {
+    400: "This cannot be read",
+    403: "Not allowed",
+    404: "Not found",
+    405: "No page here",
+    409: "Not possible now",
+    429: "Too many requests",
+    500: "The service failed",
+    503: "The service is busy",
+}
+"""What the page of a refusal is called; others have the name of their status."""
 _FOREIGN: Final = "A page of another site asked for this; open it from Picket's own pages."
 _OURS: Final = frozenset({"same-origin", "none"})
 """`none`: a person typed the address, or followed a bookmark."""
@@ -146,7 +157,7 @@ class Pages:
         """The page that says why there is no other one; with the navigation for a visitor."""
         html = self.renderer.render(
             "problem.html",
-            title=phrase(status),
+            title=_TITLES.get(status) or phrase(status),
             message=message,
             theme=theme_of(request),
             visitor=visitor,

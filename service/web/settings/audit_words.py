@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from contract.checks import CheckType
 from service.web.forms.field_labels import label_of
 
 _DONE: Final[Mapping[str, str]] = {
@@ -46,7 +47,7 @@ _THINGS: Final[Mapping[str, str]] = {
     "triggers": "Trigger links",
 }
 _PARTS: Final = re.compile(r"[A-Z][a-z]+|[a-z]+")
-_ACRONYMS: Final = frozenset({"API", "DNS", "ICMP", "TCP", "URL"})
+_ACRONYMS: Final = frozenset(kind.value for kind in CheckType if len(kind.value) <= 4)
 _LINKED: Final[Mapping[str, str]] = {
     "checks": "/checks/",
     "private-locations": "/locations/",
