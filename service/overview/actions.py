@@ -1,6 +1,7 @@
 """What pages ask about all checks of an account, within the caller's transaction."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -9,7 +10,8 @@ from sqlalchemy import Connection
 from contract.checks import CheckType
 from service.analytics import actions as analytics
 from service.analytics.actions import AnyTally
-from service.analytics.distribution import Aggregation
+from service.analytics.distribution import Aggregation, compute
+from service.analytics.histogram import Histogram
 from service.analytics.measures import RESPONSE_TIME
 from service.analytics.windows import DAY_MS, HOUR_MS
 from service.heartbeats import actions as heartbeats
@@ -23,12 +25,12 @@ from service.overview.model import (
     StateCounts,
     Wanted,
 )
-from service.overview.rules import MOST_MARKS, POINTS, mark_buckets, summarize
+from service.overview.rules import POINTS, empty_slots, find_slot_ms, mark_slots, summarize
 from service.results import actions as results
 from service.results.model import Ending, RunStatus
 
 _FEW_RUNS: Final = 150
-"""For a check with more in longer than an hour, roll-ups are read."""
+"""For a check with more in longer than an hour, roll-ups are read for its whole hours."""
 _LATENCY: Final = "latencyAvg"
 _NEWEST_RUNS: Final = 20
 """Among so many results of a check its locations are looked for."""
@@ -96,18 +98,15 @@ def find_recent(
 
     `places`: the locations of each check.
     """
-    expected = {row.id: _expect(row, len(places.get(row.id, ())), window=window) for row in rows}
-    # Roll-ups know whole hours only.
     most = math.inf if window[1] - window[0] <= HOUR_MS else _FEW_RUNS
-    few = [row for row in rows if expected[row.id] <= most]
-    many = [row for row in rows if expected[row.id] > most]
+    few: list[OverviewRow] = []
+    many: list[OverviewRow] = []
+    for row in rows:
+        expected = _expect(row, len(places.get(row.id, ())), window=window)
+        (few if expected <= most else many).append(row)
     found = results.list_endings(connection, [row.id for row in few], window=window)
     recent = {
-        row.id: summarize(
-            _correct(connection, row, found.get(row.id, ()), window),
-            window=window,
-            expected=expected[row.id],
-        )
+        row.id: summarize(_correct(connection, row, found.get(row.id, ()), window), window=window)
         for row in few
     }
     return recent | _find_roughly(connection, many, window=window)
@@ -149,41 +148,57 @@ def _correct(
 def _find_roughly(
     connection: Connection, rows: Sequence[OverviewRow], *, window: tuple[int, int]
 ) -> dict[str, Recent]:
-    """What roll-ups of hours and days tell; of a day also each run that was no pass.
+    """What roll-ups tell of the whole hours of a window, and the runs of its first and last part.
 
-    Roll-ups do not know which runs were degraded: of more than a day they are looked for.
+    In a day each run that was no pass is known as well, and in more those that were degraded.
     """
     if not rows:
         return {}
     kinds = {row.id: row.kind for row in rows}
-    edges = _edges(window)
-    buckets = analytics.tally_roll_ups(connection, kinds, edges, window)
+    hours = -(-window[0] // HOUR_MS) * HOUR_MS, window[1] // HOUR_MS * HOUR_MS
+    edges = _edges(window, hours)
+    buckets = analytics.tally_roll_ups(connection, kinds, edges, hours)
+    ends = _list_ends(connection, list(kinds), window, hours)
     is_short = window[1] - window[0] <= DAY_MS
-    if is_short:
-        whole = {check_id: [analytics.merge(some)] for check_id, some in buckets.items()}
-    else:
-        whole = analytics.tally_roll_ups(connection, kinds, window, window)
     bad: Mapping[str, Sequence[Ending]]
     if is_short:
+        whole = {check_id: [analytics.merge(some)] for check_id, some in buckets.items()}
         bad = results.list_endings(connection, list(kinds), window=window, with_passes=False)
     else:
-        bad = _find_degraded(connection, list(kinds), edges)
+        whole = analytics.tally_roll_ups(connection, kinds, hours, hours)
+        bad = _find_degraded(connection, list(kinds), window)
     return {
         row.id: _merge(
-            whole[row.id][0],
-            buckets[row.id],
+            row,
+            (whole[row.id][0], edges, buckets[row.id]),
+            _correct(connection, row, ends.get(row.id, ()), window),
             _correct(connection, row, bad.get(row.id, ()), window),
-            window=window if is_short else (edges[0], edges[-1]),
+            window=window,
         )
         for row in rows
     }
 
 
-def _find_degraded(
-    connection: Connection, check_ids: Sequence[str], edges: Sequence[int]
+def _list_ends(
+    connection: Connection,
+    check_ids: Sequence[str],
+    window: tuple[int, int],
+    hours: tuple[int, int],
 ) -> dict[str, list[Ending]]:
-    """One degraded run for each bucket that has any, by check."""
-    window, step_ms = (edges[0], edges[-1]), edges[1] - edges[0]
+    """The runs before the first whole hour of a window and after its last one, by check."""
+    found: dict[str, list[Ending]] = {}
+    for part in ((window[0], hours[0]), (hours[1], window[1])):
+        for check_id, endings in results.list_endings(connection, check_ids, window=part).items():
+            looks = [one for one in endings if one.status.judges_target]
+            found.setdefault(check_id, []).extend(looks)
+    return found
+
+
+def _find_degraded(
+    connection: Connection, check_ids: Sequence[str], window: tuple[int, int]
+) -> dict[str, list[Ending]]:
+    """One degraded run for each slot that has any, by check."""
+    step_ms = find_slot_ms(window)
     found = results.find_degraded(connection, check_ids, window=window, step_ms=step_ms)
     return {
         check_id: [Ending(at_ms, RunStatus.DEGRADED, "") for at_ms in times]
@@ -191,37 +206,57 @@ def _find_degraded(
     }
 
 
-def _edges(window: tuple[int, int]) -> list[int]:
-    """Where buckets begin and the last one ends: whole hours, at most `MOST_MARKS` of them."""
-    hours = -(-(window[1] - window[0]) // HOUR_MS)
-    step_ms = -(-hours // MOST_MARKS) * HOUR_MS
-    first_ms = window[0] - window[0] % step_ms
-    return list(range(first_ms, window[1] + step_ms, step_ms))
+def _edges(window: tuple[int, int], hours: tuple[int, int]) -> list[int]:
+    """Where buckets of whole hours begin and the last one ends: each is an hour, or a slot."""
+    slot_ms = find_slot_ms(window)
+    if slot_ms <= HOUR_MS:
+        return list(range(hours[0], hours[1] + 1, HOUR_MS))
+    nearest = (
+        (at_ms + HOUR_MS // 2) // HOUR_MS * HOUR_MS
+        for at_ms in range(window[0] + slot_ms, window[1], slot_ms)
+    )
+    inner = [at_ms for at_ms in nearest if hours[0] < at_ms < hours[1]]
+    return [hours[0], *inner, hours[1]]
 
 
 def _merge(
-    whole: AnyTally,
-    buckets: Sequence[AnyTally],
+    row: OverviewRow,
+    rolled: tuple[AnyTally, Sequence[int], Sequence[AnyTally]],
+    ends: Sequence[Ending],
     bad: Sequence[Ending],
     *,
     window: tuple[int, int],
 ) -> Recent:
-    times = [_time(one, Aggregation.AVG) for one in buckets]
+    """`rolled`: what the whole hours come to together; the edges of their buckets; and these."""
+    whole, edges, buckets = rolled
     is_short = window[1] - window[0] <= DAY_MS
-    marks: list[RunStatus | None] = [_mark(one, with_failures=not is_short) for one in buckets]
-    missed = None
-    if is_short:
-        # Passes are known by the hour, all else exactly.
-        marks = [marks[place * len(marks) // MOST_MARKS] for place in range(MOST_MARKS)]
-        missed = sum(one.due_times or 1 for one in bad if not one.status.judges_target)
+    marks = empty_slots(window)
+    slot_ms = find_slot_ms(window)
+    for place in range(len(marks)):
+        middle_ms = window[0] + place * slot_ms + slot_ms // 2
+        if edges[0] <= middle_ms < edges[-1] and middle_ms + slot_ms // 2 > row.created_ms:
+            bucket = buckets[bisect_right(edges, middle_ms) - 1]
+            marks[place] = _mark(bucket, with_failures=not is_short)
+    marks = mark_slots(ends, marks, window=window)
+    failures = sum(one.status.has_failures for one in ends)
     return Recent(
-        marks=mark_buckets(bad, marks, window=window),
-        runs=whole.runs,
-        failed=whole.runs - whole.successes,
-        missed=missed,
-        p95_ms=_time(whole, Aggregation.P95),
-        line=_thin_out(times),
+        marks=mark_slots(bad, marks, window=window),
+        runs=whole.runs + len(ends),
+        failed=whole.runs - whole.successes + failures,
+        # Passes are known by the hour, all else exactly; of more than a day that is not counted.
+        missed=sum(one.due_times or 1 for one in bad if not one.status.judges_target)
+        if is_short
+        else None,
+        p95_ms=_find_p95(whole, ends),
+        line=_thin_out(_time(one, Aggregation.AVG) for one in buckets),
     )
+
+
+def _find_p95(tally: AnyTally, ends: Sequence[Ending]) -> float | None:
+    numbers = tally.numbers.get(RESPONSE_TIME) or tally.numbers.get(_LATENCY) or Histogram()
+    times = (one.response_time_ms for one in ends if one.response_time_ms is not None)
+    numbers.merge(Histogram.of(times).pack())
+    return compute(numbers, Aggregation.P95)
 
 
 def _time(tally: AnyTally, aggregation: Aggregation) -> float | None:

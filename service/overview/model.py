@@ -109,7 +109,7 @@ class Recent:
     """The runs of a check over a stretch of time."""
 
     marks: Sequence[RunStatus | None]
-    """One for each run or for each bucket, the oldest first. None: nothing ended there."""
+    """The worst end of each slot of time, the oldest first. None: nothing ended there."""
     runs: int = 0
     """Runs in which somebody looked at the target."""
     failed: int = 0

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from service.analytics.distribution import Aggregation, Values, compute
+from service.analytics.windows import MINUTE_MS
 from service.overview.model import Recent
 from service.results.model import Ending, RunStatus
 
 _PASSED: Final = RunStatus.PASSED
-MOST_MARKS: Final = 96
-"""More runs than these are put into as many buckets."""
-LEAST_MARKS: Final = 24
+_SLOTS_MS: Final = tuple(minutes * MINUTE_MS for minutes in (1, 5, 15, 60, 120, 480, 1_440))
+"""How long a slot of a strip may be."""
+_MOST_SLOTS: Final = 96
 POINTS: Final = 24
 """Points of a line of response times."""
 _WEIGHTS: Final = {
@@ -21,20 +22,28 @@ _WEIGHTS: Final = {
     RunStatus.MISSED: 2,
     RunStatus.PASSED: 1,
 }
-"""A bucket shows the heaviest of its runs."""
+"""A slot shows the heaviest of its runs."""
 
 
-def summarize(endings: Sequence[Ending], *, window: tuple[int, int], expected: int) -> Recent:
-    """What runs come to of which each is known, in the order of time.
+def find_slot_ms(window: tuple[int, int]) -> int:
+    """How long each slot of a strip is: the shortest with which there are `_MOST_SLOTS` at most."""
+    length_ms = window[1] - window[0]
+    return next((one for one in _SLOTS_MS if length_ms <= one * _MOST_SLOTS), _SLOTS_MS[-1])
 
-    `expected`: how many there should be; a check that is new has room for those to come.
-    """
+
+def empty_slots(window: tuple[int, int]) -> list[RunStatus | None]:
+    """The slots of a strip, in none of which a run ended."""
+    return [None] * max(-(-(window[1] - window[0]) // find_slot_ms(window)), 1)
+
+
+def summarize(endings: Sequence[Ending], *, window: tuple[int, int]) -> Recent:
+    """What runs come to of which each is known, in the order of time."""
     # Nearly all passed, and to compare a status is quicker than to ask it.
     looks = [one for one in endings if one.status is _PASSED or one.status.judges_target]
     others = [one for one in endings if one.status is not _PASSED]
     times = [one.response_time_ms for one in looks if one.response_time_ms is not None]
     return Recent(
-        marks=_mark(endings, window, expected),
+        marks=mark_slots(endings, empty_slots(window), window=window),
         runs=len(looks),
         failed=sum(one.status.has_failures for one in others),
         missed=sum(one.due_times or 1 for one in others if not one.status.judges_target),
@@ -43,23 +52,14 @@ def summarize(endings: Sequence[Ending], *, window: tuple[int, int], expected: i
     )
 
 
-def _mark(
-    endings: Sequence[Ending], window: tuple[int, int], expected: int
-) -> list[RunStatus | None]:
-    if len(endings) > MOST_MARKS:
-        return mark_buckets(endings, [None] * MOST_MARKS, window=window)
-    room = max(len(endings), min(max(expected, LEAST_MARKS), MOST_MARKS))
-    return [None] * (room - len(endings)) + [one.status for one in endings]
-
-
-def mark_buckets(
+def mark_slots(
     endings: Iterable[Ending], marks: Sequence[RunStatus | None], *, window: tuple[int, int]
 ) -> list[RunStatus | None]:
-    """The heaviest ending of each bucket, or what was there before."""
+    """The heaviest ending of each slot, or what was there before."""
     found = list(marks)
     for one in endings:
-        first = _bucket(one.started_ms, window, len(found))
-        last = _bucket(one.until_ms or one.started_ms, window, len(found))
+        first = _slot(one.started_ms, window, len(found))
+        last = _slot(one.until_ms or one.started_ms, window, len(found))
         for place in range(first, last + 1):
             before = found[place]
             if before is None or _WEIGHTS[one.status] > _WEIGHTS[before]:
@@ -67,7 +67,7 @@ def mark_buckets(
     return found
 
 
-def _bucket(at_ms: int, window: tuple[int, int], count: int) -> int:
+def _slot(at_ms: int, window: tuple[int, int], count: int) -> int:
     place = (at_ms - window[0]) * count // (window[1] - window[0])
     return min(max(place, 0), count - 1)
 

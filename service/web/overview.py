@@ -327,7 +327,9 @@ _OF_MARKS: Final[Mapping[RunStatus | None, State]] = {
 
 
 def _draw_strip(recent: Recent, length: str) -> Strip:
-    parts = [f"{_RANGE_WORDS[length]}: {format_plural(recent.runs, 'run')}"]
+    slot = format_duration(RANGES[length][1] / len(recent.marks))
+    span = f"{_RANGE_WORDS[length]} in slots of {slot}"
+    parts = [f"{span}: {format_plural(recent.runs, 'run')}"]
     if recent.failed:
         parts.append(f"{recent.failed} failed")
     if recent.missed:

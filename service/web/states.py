@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, pairwise
+from statistics import median_low
 from typing import Final
 
 from service.results.model import RunStatus
@@ -86,19 +87,19 @@ def draw_strip(states: Sequence[State], *, text: str) -> Strip:
 
 
 def draw_sparkline(values: Sequence[float | None], *, width: int = 72, height: int = 16) -> str:
-    """A line through the values as an SVG path; None interrupts it. Empty: there are none."""
-    known = [value for value in values if value is not None]
+    """A line through the values as an SVG path; a long row of None interrupts it. Empty: no value.
+
+    Values that stand apart, as those of a check that runs seldom, are joined all the same.
+    """
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
     if not known:
         return ""
-    most = max(known) or 1.0
+    most = max(value for _, value in known) or 1.0
     step = width / max(len(values) - 1, 1)
+    apart = [after - before for (before, _), (after, _) in pairwise(known)]
+    furthest = 2 * median_low(apart) if apart else 0
     parts = []
-    is_down = False
-    for index, value in enumerate(values):
-        if value is None:
-            is_down = False
-            continue
+    for (place, value), distance in zip(known, [len(values), *apart], strict=True):
         y = height - 1 - value / most * (height - 2)
-        parts.append(f"{'L' if is_down else 'M'}{index * step:.1f} {y:.1f}")
-        is_down = True
+        parts.append(f"{'L' if distance <= furthest else 'M'}{place * step:.1f} {y:.1f}")
     return "".join(parts)

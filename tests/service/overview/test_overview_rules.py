@@ -1,6 +1,8 @@
 """What the runs of a check come to."""
 
-from service.overview.rules import MOST_MARKS, summarize
+import pytest
+
+from service.overview.rules import empty_slots, find_slot_ms, summarize
 from service.results.model import Ending, RunStatus
 
 HOUR = 3_600_000
@@ -13,31 +15,47 @@ def ends(after_ms: int, status: RunStatus, took_ms: float | None = None) -> Endi
     return Ending(WINDOW[0] + after_ms, status, "cellar", took_ms)
 
 
-def test_few_runs_have_a_mark_each_and_stand_at_the_end() -> None:
-    runs = [ends(0, PASSED), ends(HOUR, FAILED)]
+def test_each_run_stands_where_its_time_is_however_few_there_are() -> None:
+    runs = [ends(0, PASSED), ends(HOUR, FAILED), ends(DAY - 1, PASSED)]
 
-    recent = summarize(runs, window=WINDOW, expected=48)
+    day = summarize(runs, window=WINDOW).marks
+    week = summarize(runs, window=(4 * DAY, 11 * DAY)).marks
 
-    assert list(recent.marks) == [None] * 46 + [PASSED, FAILED]
+    assert {place: one for place, one in enumerate(day) if one} == {
+        0: PASSED,
+        4: FAILED,
+        95: PASSED,
+    }
+    assert {place: one for place, one in enumerate(week) if one} == {72: FAILED, 83: PASSED}
 
 
-def test_many_runs_are_put_into_buckets_of_which_each_shows_its_worst() -> None:
+@pytest.mark.parametrize(
+    ("hours", "slots", "minutes"),
+    [(1, 60, 1), (6, 72, 5), (24, 96, 15), (168, 84, 120), (720, 90, 480)],
+)
+def test_a_strip_has_equal_slots_of_round_length(hours: int, slots: int, minutes: int) -> None:
+    window = (WINDOW[1] - hours * HOUR, WINDOW[1])
+
+    assert (len(empty_slots(window)), find_slot_ms(window)) == (slots, minutes * 60_000)
+
+
+def test_a_slot_shows_its_worst_run() -> None:
     minute = 60_000
     runs = [ends(place * minute, PASSED) for place in range(1440)]
     runs[7] = ends(7 * minute, DEGRADED)
     runs[8] = ends(8 * minute, FAILED)
     runs[16] = ends(16 * minute, DEGRADED)
 
-    recent = summarize(runs, window=WINDOW, expected=1440)
+    recent = summarize(runs, window=WINDOW)
 
-    assert list(recent.marks) == [FAILED, DEGRADED, *[PASSED] * (MOST_MARKS - 2)]
+    assert list(recent.marks) == [FAILED, DEGRADED, *[PASSED] * 94]
 
 
 def test_only_what_was_looked_at_counts_for_availability() -> None:
     missed = Ending(WINDOW[0], RunStatus.MISSED, "cellar", due_times=7, until_ms=WINDOW[0] + HOUR)
     runs = [missed, ends(HOUR, PASSED), ends(2 * HOUR, DEGRADED), ends(3 * HOUR, FAILED)]
 
-    recent = summarize(runs, window=WINDOW, expected=24)
+    recent = summarize(runs, window=WINDOW)
 
     assert (recent.runs, recent.failed, recent.missed) == (3, 1, 7)
     assert recent.availability == 2 / 3
@@ -47,13 +65,13 @@ def test_a_result_for_many_due_times_marks_all_of_their_time() -> None:
     missed = Ending(WINDOW[0], RunStatus.MISSED, "cellar", due_times=90, until_ms=WINDOW[0] + HOUR)
     runs = [missed, *(ends(2 * HOUR + place * 60_000, PASSED) for place in range(100))]
 
-    recent = summarize(runs, window=WINDOW, expected=1440)
+    recent = summarize(runs, window=WINDOW)
 
     assert list(recent.marks[:6]) == [RunStatus.MISSED] * 5 + [None]
 
 
 def test_without_runs_nothing_is_known() -> None:
-    recent = summarize([], window=WINDOW, expected=0)
+    recent = summarize([], window=WINDOW)
 
     assert (recent.availability, recent.p95_ms) == (None, None)
     assert set(recent.marks) == {None}
@@ -62,6 +80,6 @@ def test_without_runs_nothing_is_known() -> None:
 def test_a_line_has_the_mean_of_each_part() -> None:
     runs = [ends(0, PASSED, 10), ends(1, PASSED, 30), ends(DAY - 1, FAILED, 50)]
 
-    line = summarize(runs, window=WINDOW, expected=24).line
+    line = summarize(runs, window=WINDOW).line
 
     assert (line[0], set(line[1:-1]), line[-1]) == (20, {None}, 50)
