@@ -65,6 +65,13 @@ def seen_of(result: Outcome) -> HttpEvidence:
     return result.evidence
 
 
+async def test_a_refused_connection_has_no_response_time() -> None:
+    result = await outcome(a_url_spec("http://127.0.0.1:1/"))
+
+    assert (result.status, result.response_time_ms) == (Status.FAILED, None)
+    assert result.timings.total is not None
+
+
 async def test_a_page_that_is_up_passes_with_its_evidence() -> None:
     async with http_origin(reply(b"<h1>hi</h1>", content_type="text/html")) as origin:
         result = await outcome(a_url_spec(origin.url("/a")))

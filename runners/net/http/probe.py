@@ -171,7 +171,8 @@ def observation(
     if not CONNECTION_SOURCES.isdisjoint(sources):
         facts |= connection_facts(exchange.tls, exchange.remote_address)
     return Observation(
-        response_time_ms=total_ms,
+        # How soon a connection was refused says nothing of how fast the target answers.
+        response_time_ms=None if answer is None else total_ms,
         timings=exchange.timings,
         facts=facts,
         failure=exchange.failure or _undecoded_failure(answer, sources),
