@@ -57,6 +57,13 @@ def list_of_check(
     return store.list_page(connection, account_id, check_id=check_id, limit=limit, offset=0)
 
 
+def list_archived(
+    connection: Connection, account_id: str, check_id: str, *, limit: int
+) -> Sequence[ErrorGroup]:
+    """The groups of a check that lists leave out, seen last first."""
+    return store.list_archived(connection, account_id, check_id, limit=limit)
+
+
 def _note(connection: Connection, record: Record) -> None:
     raw = _read_message(record.body)
     if not raw:

@@ -8,11 +8,13 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    and_,
     bindparam,
     case,
     delete,
     false,
     insert,
+    not_,
     select,
     update,
 )
@@ -34,15 +36,12 @@ _COLUMNS: Final = (
 )
 _OF_ACCOUNT: Final = error_group.c.account_id == bindparam("account")
 _NEWEST_FIRST: Final = (error_group.c.last_seen_ms.desc(), error_group.c.id.desc())
-_LISTED: Final[Select[Any]] = (
-    select(*_COLUMNS)
-    .where(
-        _OF_ACCOUNT,
-        error_group.c.archived_until_next == false(),
-        error_group.c.archived_forever == false(),
-    )
-    .order_by(*_NEWEST_FIRST)
+_IS_LISTED: Final = and_(
+    error_group.c.archived_until_next == false(), error_group.c.archived_forever == false()
 )
+_ALL: Final[Select[Any]] = select(*_COLUMNS).where(_OF_ACCOUNT).order_by(*_NEWEST_FIRST)
+_LISTED: Final = _ALL.where(_IS_LISTED)
+_ARCHIVED: Final = _ALL.where(not_(_IS_LISTED), error_group.c.check_id == bindparam("of_check"))
 _ONE: Final[Select[Any]] = select(*_COLUMNS).where(
     _OF_ACCOUNT, error_group.c.id == bindparam("group_id")
 )
@@ -109,6 +108,14 @@ def list_page(
     query = _LISTED if check_id is None else _LISTED.where(error_group.c.check_id == check_id)
     rows = connection.execute(query.limit(limit).offset(offset), {"account": account_id})
     return tuple(map(_read, rows))
+
+
+def list_archived(
+    connection: Connection, account_id: str, check_id: str, *, limit: int
+) -> tuple[ErrorGroup, ...]:
+    """The archived groups of a check, seen last first."""
+    asked = {"account": account_id, "of_check": check_id}
+    return tuple(map(_read, connection.execute(_ARCHIVED.limit(limit), asked)))
 
 
 def find(connection: Connection, account_id: str, group_id: str) -> ErrorGroup | None:

@@ -120,6 +120,12 @@ def list_events(
     return store.list_events(connection, check_id, window=window, limit=limit)
 
 
+def count_pings(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
+    """How many pings of a window are on record."""
+    found = store.count_events(connection, check_id, window=window)
+    return sum(number for state, number in found.items() if state != PingState.FAILING)
+
+
 def find_event(connection: Connection, check_id: str, event_id: str) -> Event:
     """One event of a check.
 

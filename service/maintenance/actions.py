@@ -1,6 +1,6 @@
 """What other features ask about maintenance; each is part of the caller's transaction."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,6 +50,27 @@ def _following(row: WindowRow, now_ms: int) -> Iterator[Occurrence]:
             return
         yield found
         after_ms = found.begins_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenWindow:
+    """A window that is open now."""
+
+    window: WindowRow
+    now: Occurrence
+
+
+def list_open(connection: Connection, account_id: str, *, now_ms: int) -> tuple[OpenWindow, ...]:
+    """The windows that are open now, the last one to close first."""
+    windows = store.list_between(connection, account_id, now_ms, now_ms + 1)
+    found = [(one, occurrence_at(one, now_ms)) for one in windows]
+    opened = [OpenWindow(window=one, now=now) for one, now in found if now is not None]
+    return tuple(sorted(opened, key=lambda one: (-one.now.ends_ms, one.window.id)))
+
+
+def find_applying(opened: Iterable[OpenWindow], tags: Collection[str]) -> Occurrence | None:
+    """When the first window is open that applies to a check with these tags. None: none does."""
+    return next((one.now for one in opened if one.window.applies_to(tags)), None)
 
 
 def find_open(

@@ -44,6 +44,10 @@ class Wanted:
     """None: any."""
     is_muted: bool = False
     """Only muted ones."""
+    is_maintained: bool = False
+    """Only those to which an open maintenance window applies; `any_of_tags` has its tags."""
+    any_of_tags: tuple[str, ...] | None = None
+    """One of them at least, own or of the group. None: whatever the tags."""
     kind: CheckType | None = None
     """None: any."""
     tags: tuple[str, ...] = ()
@@ -62,6 +66,7 @@ class Wanted:
             self.search
             or self.state
             or self.is_muted
+            or self.is_maintained
             or self.kind
             or self.tags
             or self.location

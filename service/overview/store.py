@@ -267,6 +267,9 @@ def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
     found += [
         or_(*_has_tag(check_tag.c.tag == tag, check_group_tag.c.tag == tag)) for tag in wanted.tags
     ]
+    if wanted.any_of_tags is not None:
+        among = wanted.any_of_tags
+        found.append(or_(*_has_tag(check_tag.c.tag.in_(among), check_group_tag.c.tag.in_(among))))
     if wanted.group_id is not None:
         found.append(check_.c.group_id == wanted.group_id)
     if wanted.location:

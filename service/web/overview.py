@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from markupsafe import escape
 from sqlalchemy import Connection
 from starlette.datastructures import QueryParams
 from starlette.responses import JSONResponse, Response
@@ -15,7 +16,11 @@ from contract.checks import CheckType
 from service.accounts import actions as accounts
 from service.checks import actions as checks
 from service.groups import actions as groups
+from service.groups.model import GroupRow
 from service.locations import actions as locations
+from service.maintenance import actions as maintenance
+from service.maintenance.actions import OpenWindow
+from service.maintenance.model import Occurrence
 from service.overview import actions as overview
 from service.overview.model import (
     TROUBLE,
@@ -28,9 +33,11 @@ from service.overview.model import (
     Wanted,
 )
 from service.results.model import RunStatus
-from service.web.check.ranges import RANGES, usual_range
+from service.web.api_calls import ApiAnswer
+from service.web.check.ranges import RANGES, USUAL, usual_range
 from service.web.form_data import read_form
 from service.web.page_routing import Pages
+from service.web.rendering import html_response
 from service.web.states import State, Strip, draw_sparkline, draw_strip, state_of_run
 from service.web.visit import Visit
 from service.web.words import format_duration, format_plural
@@ -40,8 +47,15 @@ _MOST_TAGS: Final = 200
 _MOST_LABELS: Final = 4
 _MOST_LETTERS: Final = 200
 _MOST_PAGES: Final = 10_000
-_RANGE_WORDS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
+_RANGE_WORDS: Final = {
+    "1h": "1 hour",
+    "6h": "6 hours",
+    "24h": "24 hours",
+    "7d": "7 days",
+    "30d": "30 days",
+}
 MUTED: Final = "muted"
+MAINTENANCE: Final = "maintenance"
 _TYPES: Final = tuple(kind for kind in CheckType if kind is not CheckType.AGENTIC)
 TYPE_WORDS: Final[Mapping[CheckType, str]] = {
     CheckType.MULTI_STEP: "Multi-step",
@@ -59,6 +73,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         pages.show("/", _show),
         pages.show("/overview/list", _show_list),
         pages.change("/overview/run", _run),
+        pages.change("/overview/run-listed", _run_listed),
         pages.show("/overview/run/{session}", _wait),
     )
 
@@ -83,10 +98,10 @@ class _Asked:
         page = changes.pop("page", 1)
         length = changes.pop("range", self.range)
         one = replace(self.wanted, **changes)
-        status = one.state or (MUTED if one.is_muted else "")
+        quiet = MUTED if one.is_muted else MAINTENANCE if one.is_maintained else ""
         pairs = [
             ("q", one.search),
-            ("status", status),
+            ("status", one.state or quiet),
             ("type", one.kind or ""),
             *(("tag", tag) for tag in one.tags),
             ("location", one.location),
@@ -107,6 +122,7 @@ def read_address(query: QueryParams, *, usual: str) -> _Asked:
         search=_text(query.get("q", "")),
         state=_member(CheckState, status),
         is_muted=status == MUTED,
+        is_maintained=status == MAINTENANCE,
         kind=_member(CheckType, query.get("type", "")),
         tags=tuple(dict.fromkeys(filter(None, map(_text, query.getlist("tag")))))[:20],
         location=_text(query.get("location", "")),
@@ -166,6 +182,8 @@ class _Listed:
 
     now_ms: int
     counts: StateCounts
+    maintained: int
+    """To how many checks an open maintenance window applies."""
     matching: int | None
     """How many checks match the filter. None: there is no filter."""
     quiet: Sequence[QuietLocation]
@@ -226,11 +244,14 @@ def _shared(asked: _Asked, listed: _Listed, *, is_part: bool) -> dict[str, Any]:
         "troubles": TROUBLE,
         "range_word": _RANGE_WORDS[asked.range],
         "is_part": is_part,
+        "most_rows": PAGE_ROWS,
     }
 
 
 def _read(connection: Connection, visit: Visit, asked: _Asked) -> _Listed:
-    account_id, now_ms, wanted = visit.account_id, visit.now_ms(connection), asked.wanted
+    account_id, now_ms = visit.account_id, visit.now_ms(connection)
+    opened = maintenance.list_open(connection, account_id, now_ms=now_ms)
+    wanted = _complete(asked.wanted, opened)
     offset = (asked.page - 1) * PAGE_ROWS
     found = overview.list_rows(
         connection, account_id, wanted, now_ms=now_ms, page=(PAGE_ROWS + 1, offset)
@@ -240,20 +261,50 @@ def _read(connection: Connection, visit: Visit, asked: _Asked) -> _Listed:
         headings = overview.count_headings(connection, account_id, wanted, now_ms=now_ms)
     matching = sum(sum(one.values()) for one in headings.values()) if wanted.is_filter else None
     rows = found[:PAGE_ROWS]
-    names = {str(one.id): one.name for one in groups.list_by_id(connection, account_id).values()}
+    by_id = groups.list_by_id(connection, account_id)
+    names = {str(one.id): one.name for one in by_id.values()}
     window = (now_ms - RANGES[asked.range][1], now_ms)
     shown = [
         _show_row(connection, row, seen, names, asked)
-        for row, seen in _look_up(connection, account_id, rows, window)
+        for row, seen in _look_up(connection, rows, window, _Around(account_id, by_id, opened))
     ]
     return _Listed(
         now_ms=now_ms,
         counts=overview.count_states(connection, account_id, now_ms=now_ms),
+        maintained=_count_maintained(connection, account_id, opened, now_ms=now_ms),
         matching=matching,
         quiet=overview.list_quiet_locations(connection, account_id, now_ms=now_ms),
         sections=_put_together(shown, headings, names, wanted.grouping),
         has_more=len(found) > PAGE_ROWS,
     )
+
+
+def _complete(wanted: Wanted, opened: Sequence[OpenWindow]) -> Wanted:
+    """With the tags of the open windows, where checks in maintenance are asked for."""
+    applies_to_all = any(not one.window.tags for one in opened)
+    if not wanted.is_maintained or applies_to_all:
+        return wanted
+    tags = {tag for one in opened for tag in one.window.tags}
+    return replace(wanted, any_of_tags=tuple(sorted(tags)))
+
+
+def _count_maintained(
+    connection: Connection, account_id: str, opened: Sequence[OpenWindow], *, now_ms: int
+) -> int:
+    if not opened:
+        return 0
+    wanted = _complete(Wanted(is_maintained=True), opened)
+    found = overview.count_headings(connection, account_id, wanted, now_ms=now_ms)
+    return sum(sum(counts.values()) for counts in found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is known of the account that checks of a page share."""
+
+    account_id: str
+    groups: Mapping[int, GroupRow]
+    opened: Sequence[OpenWindow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,18 +317,22 @@ class _Seen:
     tags: Sequence[str]
     places: Sequence[str]
     """Names of its locations."""
+    maintained: Occurrence | None
+    """The maintenance window that applies to it now. None: none does."""
 
 
 def _look_up(
-    connection: Connection, account_id: str, rows: Sequence[OverviewRow], window: tuple[int, int]
+    connection: Connection, rows: Sequence[OverviewRow], window: tuple[int, int], around: _Around
 ) -> Iterator[tuple[OverviewRow, _Seen]]:
     ids = [row.id for row in rows]
-    names = {one.id: one.name for one in locations.list_all(connection, account_id)}
+    names = {one.id: one.name for one in locations.list_all(connection, around.account_id)}
     at = checks.find_locations_of_many(connection, ids)
     recent = overview.find_recent(connection, rows, at, window=window)
     reasons = overview.find_reasons(connection, rows)
     tags = overview.find_tags(connection, ids)
     for row in rows:
+        group = around.groups.get(row.group_id or 0)
+        own = (*tags.get(row.id, ()), *((group.doc.get("tags") or ()) if group else ()))
         yield (
             row,
             _Seen(
@@ -285,6 +340,7 @@ def _look_up(
                 reason=reasons.get(row.id, ""),
                 tags=tags.get(row.id, ()),
                 places=[names[one] for one in at.get(row.id, ()) if one in names],
+                maintained=maintenance.find_applying(around.opened, own),
             ),
         )
 
@@ -392,6 +448,38 @@ async def _run(visit: Visit) -> Response:
     session = answer.body["sessions"][0]
     name, session_id = session["name"], session["checkSessionId"]
     return JSONResponse({"line": f"{name} runs now.", "next": f"/overview/run/{session_id}"})
+
+
+async def _run_listed(visit: Visit) -> Response:
+    """Run the checks of a filtered list now, as far as its first page goes."""
+    query = QueryParams((await read_form(visit.request)).text("list"))
+
+    def read(connection: Connection) -> tuple[str, list[str]]:
+        account_id, now_ms = visit.account_id, visit.now_ms(connection)
+        asked = read_address(query, usual=USUAL)
+        opened = maintenance.list_open(connection, account_id, now_ms=now_ms)
+        wanted, page = _complete(asked.wanted, opened), (PAGE_ROWS, 0)
+        rows = overview.list_rows(connection, account_id, wanted, now_ms=now_ms, page=page)
+        return asked.address(), [row.id for row in rows]
+
+    address, check_ids = await visit.read(read)
+    wanted = {"target": {"checkId": check_ids}}
+    answer = await visit.call("POST /v1/check-sessions/trigger", wanted)
+    if visit.request.headers.get("hx-request") == "true":
+        return html_response(visit.request, str(escape(_describe_started(answer))))
+    if answer.is_error:
+        return visit.page(
+            "check_refusal.html", status=answer.status, message=answer.message, back=f"/{address}"
+        )
+    return visit.go(f"/{address}")
+
+
+def _describe_started(answer: ApiAnswer) -> str:
+    if answer.is_error:
+        return answer.message
+    line = f"{format_plural(len(answer.body['sessions']), 'check')} started; results follow here."
+    left = len(answer.body.get("notRun", ()))
+    return f"{line} {left} not started: paused, or a heartbeat." if left else line
 
 
 async def _wait(visit: Visit) -> Response:

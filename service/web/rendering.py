@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -65,6 +66,7 @@ class Renderer:
             "duration": words.format_duration,
             "age": words.format_age,
             "moment": words.format_moment,
+            "clock": _format_clock,
             "iso": words.format_iso,
             "count": words.format_count,
             "percent": words.format_percent,
@@ -103,6 +105,10 @@ def theme_of(request: Request) -> str | None:
     """The theme that was chosen. None: what the system has."""
     chosen = request.cookies.get(THEME_COOKIE)
     return chosen if chosen in _THEMES else None
+
+
+def _format_clock(at_ms: int) -> str:
+    return words.format_clock(at_ms, now_ms=time.time_ns() // 1_000_000)
 
 
 def _breakable(text: Any) -> Markup:

@@ -65,6 +65,13 @@ def format_moment(at_ms: int) -> str:
     return f"{_datetime(at_ms):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def format_clock(at_ms: int, *, now_ms: int) -> str:
+    """A time in UTC as lists show it, without the date if that is today's: `03:00:12`."""
+    at = _datetime(at_ms)
+    is_today = at.date() == _datetime(now_ms).date()
+    return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
 def format_iso(at_ms: int) -> str:
     """A time as programs read it, as in `<time datetime>`."""
     return f"{_datetime(at_ms):%Y-%m-%dT%H:%M:%SZ}"
@@ -78,11 +85,13 @@ def format_count(number: int) -> str:
 def format_percent(ratio: float | None) -> str:
     """A share of 0 to 1: `100 %`, `99.98 %`, `99.1 %`, `42 %`; a dash for None.
 
-    It is rounded down: what was not always well is never shown as 100 %.
+    What was not always well is never rounded up to 100 %.
     """
     if ratio is None:
         return NOTHING
-    hundredths = int(ratio * 10_000 + 1e-9)
+    hundredths = math.floor(ratio * 10_000 + 0.5)
+    if ratio < 1:
+        hundredths = min(hundredths, 9_999)
     if hundredths % 100 == 0:
         return f"{hundredths // 100} %"
     text = f"{hundredths / 100:.2f}".rstrip("0")

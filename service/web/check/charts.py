@@ -1,6 +1,6 @@
 """The charts of each check type: what they show, and the columns of numbers that draw them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -193,7 +193,9 @@ class Drawn:
 
     charts: tuple[Chart, ...]
     columns: tuple[Columns, ...]
-    """By chart: the times in seconds, and the values of each line."""
+    """By chart: the times in seconds, and the values of each line. A bucket is at its middle."""
+    begins: Sequence[float | None]
+    """When each bucket begins, or an event was, in seconds."""
     failing: list[tuple[float, float]]
     """The stretches of time, in seconds, in which runs failed."""
     unseen: list[tuple[float, float]]
@@ -217,7 +219,7 @@ def draw(connection: Connection, check: CheckRow, shown: Range, *, with_places: 
         return _NOTHING
     period_ms = int(check.effective["frequency"]) * MINUTE_MS
     buckets, exactly = _cut(connection, check, shown.span, period_ms)
-    seconds: list[float | None] = [edge / 1000 for edge in buckets.edges[:-1]]
+    seconds: list[float | None] = list(_middles(buckets))
     request = SeriesRequest(
         check_id=check.id,
         kind=kind,
@@ -231,11 +233,19 @@ def draw(connection: Connection, check: CheckRow, shown: Range, *, with_places: 
     return Drawn(
         charts=charts,
         columns=tuple([seconds, *_values(chart, tallies)] for chart in charts),
+        begins=[edge / 1000 for edge in buckets.edges[:-1]],
         failing=_failing_spans(buckets.edges, tallies),
         unseen=_unseen_spans(buckets.edges, tallies),
         places=_draw_places(connection, request, main) if with_places else {},
         step_ms=buckets.edges[1] - buckets.edges[0],
     )
+
+
+def _middles(buckets: Buckets) -> Iterator[float]:
+    """The middle of each bucket, in seconds; of the first and the last one as far as it counts."""
+    begin_ms, end_ms = buckets.span
+    for start_ms, stop_ms in pairwise(buckets.edges):
+        yield (max(start_ms, begin_ms) + min(stop_ms, end_ms)) / 2_000
 
 
 def _values(chart: Chart, tallies: Sequence[AnyTally]) -> Columns:
@@ -336,6 +346,7 @@ def _draw_pings(connection: Connection, check: CheckRow, shown: Range) -> Drawn:
     return Drawn(
         charts=(_GAPS,),
         columns=([times, gaps, [limit_s] * len(times)],),
+        begins=times,
         failing=_silences(events, shown.span[1]),
         unseen=[],
         places={},
@@ -371,7 +382,9 @@ def overdue_after_s(heartbeat: Mapping[str, Any]) -> float:
     return float(sum(parts))
 
 
-_NOTHING: Final = Drawn(charts=(), columns=(), failing=[], unseen=[], places={}, step_ms=0)
+_NOTHING: Final = Drawn(
+    charts=(), columns=(), begins=(), failing=[], unseen=[], places={}, step_ms=0
+)
 
 
 def as_json(drawn: Drawn, shown: Range) -> dict[str, Any]:

@@ -16,6 +16,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         pages.change("/checks/{id}/pause", _pause),
         pages.change("/checks/{id}/mute", _mute),
         pages.change("/checks/{id}/errors/{group}/hide", _hide_error_group),
+        pages.change("/checks/{id}/errors/{group}/show", _show_error_group),
     )
 
 
@@ -56,8 +57,16 @@ async def _set(visit: Visit, field: str, *, is_on: bool) -> Response:
 
 
 async def _hide_error_group(visit: Visit) -> Response:
+    return await _change_error_group(visit, {"archivedUntilNextEvent": True})
+
+
+async def _show_error_group(visit: Visit) -> Response:
+    wanted = {"archivedUntilNextEvent": False, "archiveForEver": False}
+    return await _change_error_group(visit, wanted)
+
+
+async def _change_error_group(visit: Visit, wanted: dict[str, bool]) -> Response:
     check_id, group_id = _check_id(visit), visit.request.path_params["group"]
-    wanted = {"archivedUntilNextEvent": True}
     answer = await visit.call(f"PATCH /v1/error-groups/{group_id}", wanted)
     if answer.is_error:
         return _refuse(visit, check_id, answer)

@@ -16,6 +16,8 @@ from service.groups import actions as groups
 from service.groups.model import GroupRow
 from service.http.errors import NotFoundError
 from service.locations import actions as locations
+from service.maintenance import actions as maintenance
+from service.maintenance.model import Occurrence
 from service.web.check import alert_preview, check_changes
 from service.web.check.charts import MOST_PLACES, Drawn, as_json, charts_of, draw, main_line_of
 from service.web.check.events import list_events
@@ -59,9 +61,10 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     )
 
 
-def address_of(request: Request, check_id: str, prefix: str) -> Address:
-    """The address of a check's page, with the query of this request."""
-    return Address(f"{prefix}/checks/{check_id}", dict(request.query_params))
+def address_of(request: Request, check_id: str, prefix: str, shown: Range) -> Address:
+    """The address of a check's page, with the query of this request, and the range by its name."""
+    named = {"range": shown.name} if shown.name else {}
+    return Address(f"{prefix}/checks/{check_id}", {**request.query_params, **named})
 
 
 async def _show(visit: Visit) -> Response:
@@ -89,6 +92,7 @@ async def _show(visit: Visit) -> Response:
             "progress": progress,
             **_describe(check),
             "places": places,
+            "maintained": _find_maintenance(connection, check, now_ms=now_ms),
             "group": group,
             "shown": shown,
             "figures": find_figures(connection, check, shown),
@@ -109,7 +113,7 @@ async def _show(visit: Visit) -> Response:
         ranges=RANGES,
         tabs=_TABS,
         statuses=STATUSES,
-        address=address_of(visit.request, check_id, visit.renderer.url("")),
+        address=address_of(visit.request, check_id, visit.renderer.url(""), values["shown"]),
         ping_url=_ping_url(visit, values["check"]),
         is_run_on_demand=values["check"].type != CheckType.HEARTBEAT,
     )
@@ -136,7 +140,10 @@ def _read_section(
     shown, tab = wanted_part
     match tab:
         case "errors":
-            return {"error_groups": list_error_groups(connection, check)}
+            return {
+                "error_groups": list_error_groups(connection, check, is_hidden=False),
+                "hidden_groups": list_error_groups(connection, check, is_hidden=True),
+            }
         case "alerts":
             reader = read_settings(connection, check, group)
             return {
@@ -153,6 +160,12 @@ def _read_section(
             wanted = read_wanted_runs(visit.request.query_params)
             runs, has_more = list_runs(connection, check, shown, wanted)
             return {"runs": runs, "has_more": has_more, "wanted": wanted}
+
+
+def _find_maintenance(connection: Connection, check: CheckRow, *, now_ms: int) -> Occurrence | None:
+    """The maintenance window that applies to the check now. None: none does."""
+    opened = maintenance.list_open(connection, check.account_id, now_ms=now_ms)
+    return maintenance.find_applying(opened, check.effective["tags"])
 
 
 def _find_location(connection: Connection, visit: Visit, heading: Heading) -> str:
@@ -195,11 +208,11 @@ async def _show_numbers(visit: Visit) -> Response:
             "title": chart.title,
             "unit": chart.unit,
             "labels": [line.label for line in chart.lines],
-            "rows": list(zip(*columns, strict=True))[::_NEWEST_FIRST],
+            "rows": list(zip(drawn.begins, *columns[1:], strict=True))[::_NEWEST_FIRST],
         }
         for chart, columns in zip(drawn.charts, drawn.columns, strict=True)
     ]
-    address = address_of(visit.request, check.id, visit.renderer.url(""))
+    address = address_of(visit.request, check.id, visit.renderer.url(""), shown)
     is_part = visit.request.headers.get("hx-request") == "true"
     return visit.page(
         "check_numbers_part.html" if is_part else "check_numbers.html",

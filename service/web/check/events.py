@@ -12,6 +12,7 @@ from service.audit import audit
 from service.checks.model import CheckRow
 from service.web.alerts.alert_words import describe_alert
 from service.web.check.ranges import Range
+from service.web.states import State
 
 _MOST: Final = 40
 _LISTED_FIELDS: Final = 4
@@ -45,7 +46,10 @@ def _alerts(connection: Connection, check: CheckRow, shown: Range) -> Iterator[E
             continue
         state, word = describe_alert(stored.alert.alert_type)
         silent = "" if stored.notified else ", nobody was notified"
-        yield Event(at_ms=stored.alert.created_ms, state=state.value, text=word + silent)
+        # Since when it is in trouble, as its heading says; of a recovery, when it came.
+        is_over = state is State.PASSING
+        at_ms = stored.alert.created_ms if is_over else stored.alert.started_ms
+        yield Event(at_ms=at_ms, state=state.value, text=word + silent)
 
 
 def _edits(connection: Connection, check: CheckRow, shown: Range) -> Iterator[Event]:

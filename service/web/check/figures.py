@@ -13,6 +13,7 @@ from service.analytics.distribution import Aggregation
 from service.analytics.measures import RESPONSE_TIME
 from service.analytics.reading import is_exact
 from service.checks.model import CheckRow
+from service.heartbeats import actions as heartbeats
 from service.results import actions as results
 from service.results.model import Cause, RunStatus
 from service.web.check.ranges import Range
@@ -44,13 +45,20 @@ class Figures:
     """Why runs were missed, the most frequent cause first."""
     percentiles: list[tuple[str, float | None]]
     """Percentiles of the response time or the latency, each with its name."""
+    pings: int | None
+    """How often a heartbeat was pinged. None: it is another type."""
     loss: float | None
     """Mean packet loss in percent. None: it sends no echo requests, or there is no run."""
 
     @property
     def availability(self) -> float | None:
-        """The share of runs that did not fail. None: there were none."""
-        return (self.runs - self.failed) / self.runs if self.runs else None
+        """The share of runs that did not fail. None: there were none.
+
+        Pings that no run has judged yet came in time, as far as anybody knows.
+        """
+        if not self.runs:
+            return 1.0 if self.pings else None
+        return (self.runs - self.failed) / self.runs
 
 
 def find_figures(connection: Connection, check: CheckRow, shown: Range) -> Figures:
@@ -78,6 +86,9 @@ def find_figures(connection: Connection, check: CheckRow, shown: Range) -> Figur
         missed=counts[RunStatus.MISSED] + counts[RunStatus.ERROR],
         causes=sorted(causes.items(), key=lambda pair: -pair[1]),
         percentiles=_percentiles(kind, tally),
+        pings=heartbeats.count_pings(connection, check.id, window=shown.span)
+        if kind is CheckType.HEARTBEAT
+        else None,
         loss=tally.compute("packetLoss", Aggregation.AVG),
     )
 

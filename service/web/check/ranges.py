@@ -10,14 +10,12 @@ from service.http.times import query_time_ms
 
 RANGES: Final[Mapping[str, tuple[str, int]]] = {
     "1h": ("1 h", HOUR_MS),
+    "6h": ("6 h", 6 * HOUR_MS),
     "24h": ("24 h", DAY_MS),
     "7d": ("7 d", 7 * DAY_MS),
     "30d": ("30 d", 30 * DAY_MS),
 }
 USUAL: Final = "24h"
-FIRST: Final = "1h"
-"""What is shown of a check, or an account, that is as young as this; a day would be empty."""
-YOUNG_MS: Final = 2 * HOUR_MS
 _SHORTEST_MS: Final = 5 * MINUTE_MS
 _LONGEST_MS: Final = 400 * DAY_MS
 
@@ -42,8 +40,14 @@ class Range:
 
 
 def usual_range(created_ms: int, *, now_ms: int) -> str:
-    """Which of `RANGES` is shown of what exists since then, where nobody chose one."""
-    return FIRST if now_ms - created_ms < YOUNG_MS else USUAL
+    """Which of `RANGES` is shown of what exists since then, where nobody chose one.
+
+    It is the shortest that covers its life, so that no chart is nearly empty, and a day at most.
+    """
+    age_ms = now_ms - created_ms
+    fitting = (name for name, (_, length_ms) in RANGES.items() if age_ms <= length_ms)
+    name = next(fitting, USUAL)
+    return min(name, USUAL, key=lambda one: RANGES[one][1])
 
 
 def read_range(query: Mapping[str, str], *, now_ms: int, created_ms: int) -> Range:

@@ -1,7 +1,7 @@
 """What stands below the charts: runs, errors, alerts, settings; one at a time."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -15,7 +15,7 @@ from service.checks.model import CheckRow
 from service.error_groups import actions as error_groups
 from service.groups.model import GroupRow
 from service.results import actions as results
-from service.results.model import ResultFilter, RunStatus, StoredResult
+from service.results.model import Cause, ResultFilter, RunStatus, StoredResult
 from service.results.views import explain
 from service.web.alerts.alert_words import (
     Sent,
@@ -31,10 +31,11 @@ from service.web.states import State, state_of_run
 RUNS_A_PAGE: Final = 50
 _MOST_ALERTS: Final = 100
 _MOST_GROUPS: Final = 100
+_MISSED: Final = "missed"
 STATUSES: Final[Mapping[str, frozenset[RunStatus]]] = {
     "failed": frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT}),
     "degraded": frozenset({RunStatus.DEGRADED}),
-    "missed": frozenset({RunStatus.MISSED, RunStatus.ERROR}),
+    _MISSED: frozenset({RunStatus.MISSED, RunStatus.ERROR}),
     "passed": frozenset({RunStatus.PASSED}),
 }
 """What the list of runs can be narrowed to."""
@@ -65,12 +66,16 @@ class RunShown:
     """Why it is no pass. Empty: it is one, or nobody says."""
     started_ms: int
     location: str
-    response_time_ms: float | None
-    """None: nothing was measured."""
+    took_ms: float | None
+    """Its response time; without an answer how long the agent tried. None: nobody looked."""
     attempt: int
     source: str
     """What asked for it. Empty: its schedule."""
     due_times: int
+    cause: Cause | None
+    """Why nobody looked. None: somebody did."""
+    first_ms: int
+    """When the oldest of several missed runs was due; of one run when it started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +105,10 @@ def read_wanted_runs(query: Mapping[str, str]) -> RunsWanted:
 def list_runs(
     connection: Connection, check: CheckRow, shown: Range, wanted: RunsWanted
 ) -> tuple[list[RunShown], bool]:
-    """A page of runs, and whether more follow."""
+    """A page of runs, and whether more follow; runs that were missed in a row are one.
+
+    Whoever asks for missed runs alone gets each by itself.
+    """
     found = results.list_page(
         connection,
         check.id,
@@ -115,7 +123,26 @@ def list_runs(
         offset=(wanted.page - 1) * RUNS_A_PAGE,
     )
     kind = CheckType(check.type)
-    return [show_run(one, kind) for one in found[:RUNS_A_PAGE]], len(found) > RUNS_A_PAGE
+    runs = [show_run(one, kind) for one in found[:RUNS_A_PAGE]]
+    return runs if wanted.status == _MISSED else _fold(runs), len(found) > RUNS_A_PAGE
+
+
+def _fold(runs: Iterable[RunShown]) -> list[RunShown]:
+    """Runs in which nobody looked, that follow each other and have one cause, as one."""
+    folded: list[RunShown] = []
+    for one in runs:
+        last = folded[-1] if folded else None
+        if last is None or one.cause is None or last.cause is not one.cause:
+            folded.append(one)
+            continue
+        is_here = one.location in last.location.split(", ")
+        folded[-1] = replace(
+            last,
+            due_times=last.due_times + one.due_times,
+            first_ms=min(last.first_ms, one.first_ms),
+            location=last.location if is_here else f"{last.location}, {one.location}",
+        )
+    return folded
 
 
 def show_run(stored: StoredResult, kind: CheckType) -> RunShown:
@@ -127,11 +154,19 @@ def show_run(stored: StoredResult, kind: CheckType) -> RunShown:
         sentence=explain(stored, kind) or "",
         started_ms=stored.started_ms,
         location=stored.location,
-        response_time_ms=stored.response_time_ms,
+        took_ms=_find_took_ms(stored),
         attempt=stored.attempt,
         source=_SOURCES.get(stored.source, "on demand"),
         due_times=stored.due_times or 1,
+        cause=stored.cause,
+        first_ms=stored.started_ms,
     )
+
+
+def _find_took_ms(stored: StoredResult) -> float | None:
+    if stored.response_time_ms is not None or stored.detail is None:
+        return stored.response_time_ms
+    return stored.detail.outcome.timings.total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,9 +227,12 @@ class GroupShown:
     last_ms: int
 
 
-def list_error_groups(connection: Connection, check: CheckRow) -> list[GroupShown]:
-    """The check's failures that are alike, seen last first."""
-    found = error_groups.list_of_check(connection, check.account_id, check.id, limit=_MOST_GROUPS)
+def list_error_groups(
+    connection: Connection, check: CheckRow, *, is_hidden: bool
+) -> list[GroupShown]:
+    """The check's failures that are alike, seen last first: those that are listed, or hidden."""
+    find = error_groups.list_archived if is_hidden else error_groups.list_of_check
+    found = find(connection, check.account_id, check.id, limit=_MOST_GROUPS)
     return [
         GroupShown(id=one.id, message=one.raw, first_ms=one.first_seen_ms, last_ms=one.last_seen_ms)
         for one in found

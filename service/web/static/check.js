@@ -59,9 +59,22 @@ function timeTicks(u, splits, _axis, _space, step) {
     return isNew && u.width > 500 ? `${today} ${clock}` : clock;
   });
 }
-function when(seconds) {
+function dayAndClock(seconds) {
   const date = tzDate(seconds);
-  return `${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`;
+  return [`${two(date.getMonth() + 1)}-${two(date.getDate())}`, `${two(date.getHours())}:${two(date.getMinutes())}`];
+}
+function when(seconds) {
+  const [day, clock] = dayAndClock(seconds);
+  return day === dayAndClock(drawn.to)[0] ? clock : `${day} ${clock}`;
+}
+
+/** The time that a point stands for: its bucket, or the event itself. */
+function stretch(at) {
+  if (!drawn.step) return when(at);
+  const begin = Math.floor(at / drawn.step) * drawn.step;
+  const from = Math.max(begin, drawn.from), to = Math.min(begin + drawn.step, drawn.to);
+  const [day, clock] = dayAndClock(to);
+  return dayAndClock(from)[0] === day ? `${when(from)}–${clock}` : `${when(from)} – ${when(to)}`;
 }
 
 // A hole of one bucket is the jitter of a schedule; longer ones are holes.
@@ -182,6 +195,7 @@ function line(one, chart) {
 function drawChart(figure, chart) {
   const plot = figure.querySelector(".plot");
   const outputs = figure.querySelectorAll("output");
+  const about = figure.querySelector(".about-time");
   const [times, ...values] = chart.columns;
   if (!values.some((column) => column.some((one) => one != null))) {
     plot.textContent = "Nothing was measured in this range.";
@@ -199,10 +213,11 @@ function drawChart(figure, chart) {
   const series = [...phases.map(({ one }) => line(one, chart)).reverse(), ...others.map(({ one }) => line(one, chart))];
   const data = [times, ...sums.reverse(), ...others.map((other) => other.values)];
   const bands = phases.slice(1).map((_, index) => ({ series: [index + 1, index + 2] }));
-  const newest = values.map((column) => column.findLast((one) => one != null));
-  const tellValues = (at) => chart.lines.forEach((_one, index) => {
-    outputs[index].textContent = show(at == null ? newest[index] : values[index][at], chart.unit);
-  });
+  const newest = times.findLastIndex((_, at) => values.some((column) => column[at] != null));
+  const tellValues = (at) => {
+    about.textContent = stretch(times[at ?? newest]);
+    chart.lines.forEach((_one, index) => { outputs[index].textContent = show(values[index][at ?? newest], chart.unit); });
+  };
   tellValues(null);
   const onMove = (u) => {
     const at = u.cursor.idx;
@@ -220,7 +235,7 @@ function tell(u, at) {
   if (tip.hidden) return;
   const x = u.cursor.left;
   const near = marks().filter((mark) => Math.abs(u.valToPos(mark.at, "x") - x) < MARK_PX);
-  tip.textContent = [when(at), ...near.map((mark) => mark.text)].join(" · ");
+  tip.textContent = [stretch(at), ...near.map((mark) => mark.text)].join(" · ");
   const width = tip.offsetWidth;
   tip.style.left = `${Math.min(Math.max(x - width / 2, 0), u.over.clientWidth - width)}px`;
 }

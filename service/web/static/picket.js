@@ -69,10 +69,16 @@ for (const radio of document.querySelectorAll('[data-choice="zone"] input')) {
 }
 
 // Times: exact ones in the zone that was chosen, ages as they grow.
-const LOCAL = new Intl.DateTimeFormat("sv-SE", {
-  year: "numeric", month: "2-digit", day: "2-digit",
-  hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
-});
+const DAY = { year: "numeric", month: "2-digit", day: "2-digit" };
+const CLOCK = { hour: "2-digit", minute: "2-digit" };
+const SECONDS = { ...CLOCK, second: "2-digit" };
+const formats = {};
+function format(at, parts) {
+  const zone = wantsUtc() ? "UTC" : undefined;
+  const key = `${zone} ${Object.keys(parts)}`;
+  formats[key] ||= new Intl.DateTimeFormat("sv-SE", { ...parts, timeZone: zone });
+  return formats[key].format(at);
+}
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 const skewMs = Date.parse(document.body.dataset.now || "") - Date.now() || 0;
 
@@ -81,14 +87,22 @@ function age(seconds) {
   return "now";
 }
 
+/** The time alone of what is today; the whole stands in the title. */
+function exact(at, clock) {
+  const isToday = format(at, DAY) === format(Date.now() + skewMs, DAY);
+  return format(at, isToday ? clock : { ...DAY, ...clock });
+}
+
 function showTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    const exact = wantsUtc() ? `${time.dateTime.replace("T", " ").replace("Z", "")} UTC` : LOCAL.format(at);
-    time.title = exact;
-    if ("exact" in time.dataset) time.textContent = exact;
-    if ("age" in time.dataset) time.textContent = age((Date.now() + skewMs - at) / 1000);
+    time.title = format(at, { ...DAY, ...SECONDS, timeZoneName: "short" });
+    if ("exact" in time.dataset) time.textContent = exact(at, time.dataset.exact === "minute" ? CLOCK : SECONDS);
+    if ("age" in time.dataset) {
+      const text = age((Date.now() + skewMs - at) / 1000);
+      time.textContent = time.dataset.age && text !== "now" ? `${text} ago` : text;
+    }
   }
 }
 showTimes(document);

@@ -184,6 +184,23 @@ async def test_whoever_may_only_read_runs_nothing_and_is_told_why(api: PublicApi
     assert "next" not in json.loads(answer.text)
 
 
+async def test_the_checks_of_a_filtered_list_are_run_together(api: PublicApi, web: WebUser) -> None:
+    wanted = {(await a_check(api.alice, name=name, tags=["shop"]))["id"] for name in ("A", "B")}
+    await a_check(api.alice, name="Paused", tags=["shop"], activated=False)
+    await a_check(api.alice, name="Elsewhere")
+    page = await web.get("/?tag=shop")
+
+    answer = await web.post("/overview/run-listed", {"list": "tag=shop"})
+
+    assert "Run all 3 now" in page.text
+    assert (answer.status, answer.headers["location"]) == (303, "/?tag=shop")
+    sessions = await api.database.read(
+        lambda c: c.exec_driver_sql("SELECT check_id FROM session").scalars().all()
+    )
+    assert set(sessions) == wanted
+    assert "Run all" not in (await web.get("/")).text
+
+
 HOSTILE = (
     "<script>window.broken = 1</script>",
     '"><img src=x onerror="window.broken = 1">',

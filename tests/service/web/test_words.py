@@ -6,6 +6,7 @@ from service.web.words import (
     NOTHING,
     format_age,
     format_bytes,
+    format_clock,
     format_duration,
     format_moment,
     format_percent,
@@ -47,6 +48,8 @@ def test_a_duration_has_two_units_at_most_and_never_sixty_seconds(
         (1, "100 %"),
         (0.999_999, "99.99 %"),
         (0.9998, "99.98 %"),
+        (2 / 3, "66.67 %"),
+        (1 / 3, "33.33 %"),
         (0.991, "99.1 %"),
         (0.42, "42 %"),
         (0, "0 %"),
@@ -73,6 +76,13 @@ def test_an_age_has_one_unit_and_is_never_rounded_up(age_ms: float, text: str) -
 )
 def test_a_size_has_the_unit_that_keeps_it_short(number: int | None, text: str) -> None:
     assert format_bytes(number) == text
+
+
+def test_a_clock_leaves_out_the_date_of_today() -> None:
+    at_ms = 1_795_748_412_345
+
+    assert format_clock(at_ms, now_ms=at_ms + 3_600_000) == "03:00:12"
+    assert format_clock(at_ms, now_ms=at_ms + 86_400_000) == "2026-11-27 03:00:12"
 
 
 def test_a_moment_says_its_zone() -> None:

@@ -52,7 +52,7 @@ async def test_a_failing_check_says_so_with_the_reason_and_the_way_to_its_run(
 
     said = words(page.text)
     assert "Checkout Failing for 11 min" in said
-    assert WHY in said
+    assert WHY.replace("JSON_BODY", "JSON body") in said
     assert "URL monitor http://127.0.0.1/ every 10 min at default" in said
     (listed,) = (await api.alice.get(f"/v1/check-results/{check['id']}?hasFailures=true")).body
     assert f"/checks/{check['id']}/results/{listed['id']}" in page.text
@@ -125,6 +125,20 @@ async def listed(web: WebUser, path: str) -> list[list[str]]:
     ]
 
 
+async def test_runs_that_were_missed_in_a_row_for_one_cause_are_one_row(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await a_check(api)
+    await store(api, check, passed(7), started_ms=now_ms() - 9 * MINUTE_MS)
+    for minutes, cause in ((5, Cause.NO_AGENT), (4, Cause.NO_AGENT), (3, Cause.QUEUE_EXPIRED)):
+        await store(api, check, started_ms=now_ms() - minutes * MINUTE_MS, cause=cause)
+
+    rows = await listed(web, f"/checks/{check['id']}")
+
+    assert [" 2 runs since " in row[1] for row in rows] == [False, True, False]
+    assert len(await listed(web, f"/checks/{check['id']}?status=missed")) == 3
+
+
 async def test_runs_beyond_fifty_are_on_further_pages(api: PublicApi, web: WebUser) -> None:
     check = await a_check(api)
     place = api.alice.secrets.location_id
@@ -153,9 +167,11 @@ async def test_failures_that_are_alike_are_one_error_that_can_be_hidden(
 
     assert (await web.post(action, {})).status == 303
 
-    assert "No failure is on record" in words(
-        (await web.get(f"/checks/{check['id']}?tab=errors")).text
-    )
+    hidden = await web.get(f"/checks/{check['id']}?tab=errors")
+    assert "All failures on record are hidden. 1 hidden error" in words(hidden.text)
+    (action,) = re.findall(r'action="(/checks/[^"]*/show)"', hidden.text)
+    assert (await web.post(action, {})).status == 303
+    assert "hidden" not in words((await web.get(f"/checks/{check['id']}?tab=errors")).text)
 
 
 async def test_alerts_tell_whom_they_reached(api: PublicApi, web: WebUser) -> None:
@@ -173,7 +189,7 @@ async def test_alerts_tell_whom_they_reached(api: PublicApi, web: WebUser) -> No
     said = words((await web.get(f"/checks/{check['id']}?tab=alerts")).text)
 
     assert "Email duty@shop.example : on its way" in said
-    assert "Alerts go to Email duty@shop.example ." in said
+    assert "Alerts now go to Email duty@shop.example ." in said
 
 
 async def test_settings_tell_where_they_come_from(api: PublicApi, web: WebUser) -> None:
@@ -247,7 +263,7 @@ async def test_phases_stand_on_each_other_up_to_the_mean_run(api: PublicApi, web
 
     (chart,) = drawn["charts"]
     times, *lines = chart["columns"]
-    at = times.index(at_ms / 1000)
+    at = times.index(at_ms / 1000 + 30)  # the middle of its minute
     assert drawn["step"] == 60
     assert [one[at] for one in lines[:5]] == [5, 10, 15, 110, 10]
     assert [one["label"] for one in chart["lines"]][:4] == ["DNS", "Connect", "TLS", "First byte"]
@@ -356,6 +372,7 @@ async def test_a_heartbeat_shows_the_time_between_pings(api: PublicApi, web: Web
     assert [round(gap) for gap in gaps] == [3_600, 3_540]
     assert set(limits) == {88_200}
     assert "Passing last ping" in said
+    assert "Availability 100 % Pings 3 Failed 0" in said
     assert "expects a ping every 1 d, at most 30 min late" in said
 
 
@@ -394,3 +411,28 @@ async def test_degraded_runs_say_why(api: PublicApi, web: WebUser) -> None:
     assert "Degraded for 1 min" in said
     assert said.count("It took 3.1 s; above 3 s it is degraded.") == 2
     assert "Degraded 1" in said
+
+
+async def test_a_check_in_maintenance_says_so_and_until_when(api: PublicApi, web: WebUser) -> None:
+    check = await a_check(api, tags=["shop"])
+    await a_check(api, name="Elsewhere", tags=["mail"])
+    window = {
+        "name": "Database upgrade",
+        "tags": ["shop"],
+        "startsAt": "2020-01-01T00:00:00Z",
+        "endsAt": "2090-01-01T03:00:00Z",
+    }
+    made = await api.alice.post("/v1/maintenance-windows", window)
+    assert made.status == 201, made.body
+
+    page = await web.get(f"/checks/{check['id']}")
+    overview = (await web.get("/")).text
+    listed = words((await web.get("/?status=maintenance")).text)
+
+    until = "until 2090-01-01 03:00 : Database upgrade"
+    assert f"In maintenance {until} ; nobody is notified" in words(page.text)
+    assert f'href="/maintenance/{made.body["id"]}/edit"' in page.text
+    assert "1 in maintenance" in words(overview)
+    assert words(overview).count(until) == 1
+    assert "1 check matches" in listed
+    assert "Elsewhere" not in listed

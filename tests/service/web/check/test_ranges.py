@@ -25,10 +25,12 @@ def test_a_name_that_nobody_knows_is_a_day() -> None:
 
 
 @pytest.mark.parametrize(
-    ("age_ms", "name"), [(0, "1h"), (2 * HOUR_MS - 1, "1h"), (2 * HOUR_MS, "24h")]
+    ("hours", "name"), [(0, "1h"), (1, "1h"), (2, "6h"), (7, "24h"), (25, "24h"), (2_000, "24h")]
 )
-def test_what_is_young_shows_an_hour_where_nobody_chose(age_ms: int, name: str) -> None:
-    created_ms = NOW_MS - age_ms
+def test_the_shortest_range_that_covers_its_life_is_shown_where_nobody_chose(
+    hours: int, name: str
+) -> None:
+    created_ms = NOW_MS - hours * HOUR_MS
     assert read_range({}, now_ms=NOW_MS, created_ms=created_ms).name == name
     assert read_range({"range": "24h"}, now_ms=NOW_MS, created_ms=created_ms).name == "24h"
 
