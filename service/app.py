@@ -46,6 +46,7 @@ from service.clock import Clock, GapWatch
 from service.db.databases import open_database
 from service.db.engine import Database, DatabaseBusyError, DatabaseFullError
 from service.db.migrate import migrate
+from service.db.partitions import days
 from service.db.periodic_tasks import Periodic, changing
 from service.exporter.pages import exporter_of
 from service.heartbeats.api import PingApi
@@ -200,6 +201,7 @@ async def _prepare(settings: Settings) -> tuple[Pepper, Vault]:
     database = open_database(settings.database)
     try:
         await database.write(migrate)
+        await database.write(days.create_ahead)
         pepper = pepper_of(settings)
         try:
             was_used = await database.write(lambda connection: require_pepper(connection, pepper))

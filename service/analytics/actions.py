@@ -214,6 +214,16 @@ def allow_removal(connection: Connection, check_id: str, *, before_ms: int) -> i
     return before_ms if dirty_ms is None else min(before_ms, dirty_ms)
 
 
+def is_rolled_up(connection: Connection, *, before_ms: int) -> bool:
+    """Whether no hour from before is still to be rolled up, of any check."""
+    return not store.has_dirty_before(connection, before_ms=before_ms)
+
+
+def list_checks_with_blocks(connection: Connection) -> list[str]:
+    """All checks with packed hours, deleted ones as well."""
+    return list(store.list_checks_with_blocks(connection))
+
+
 def remove_blocks(connection: Connection, check_id: str, *, until_ms: int) -> None:
     """Remove the packed hours of a check up to the one of this time, of which results are gone."""
     end_ms = until_ms - until_ms % HOUR_MS + HOUR_MS

@@ -84,6 +84,11 @@ _MARK_AGAIN: Final = (
 _FIRST_DIRTY: Final = select(func.min(rollup_dirty.c.start_ms)).where(
     rollup_dirty.c.check_id == bindparam("of_check"), rollup_dirty.c.hours == 1
 )
+_DIRTY_BEFORE: Final = (
+    select(rollup_dirty.c.start_ms)
+    .where(rollup_dirty.c.hours == 1, rollup_dirty.c.start_ms < bindparam("before_ms"))
+    .limit(1)
+)
 _REMOVE_BLOCK: Final = delete(hour_block).where(*_IS_BLOCK)
 _REMOVE_ROLLUP: Final = delete(rollup).where(*_IS_ROLLUP)
 _REMOVE_DIRTY: Final = delete(rollup_dirty).where(
@@ -107,6 +112,9 @@ _FIRST_ROLLUP: Final = select(func.min(rollup.c.start_ms)).where(
 )
 _NEXT_ROLLED: Final = select(func.min(rollup.c.check_id)).where(
     rollup.c.check_id > bindparam("after_id")
+)
+_NEXT_WITH_BLOCKS: Final = select(func.min(hour_block.c.check_id)).where(
+    hour_block.c.check_id > bindparam("after_id")
 )
 HOUR: Final = 1
 DAY: Final = 24
@@ -220,6 +228,18 @@ def first_dirty(connection: Connection, check_id: str) -> int | None:
     """The oldest hour of a check that is to be rolled up. None: there is none."""
     found: int | None = connection.execute(_FIRST_DIRTY, {"of_check": check_id}).scalar_one()
     return found
+
+
+def has_dirty_before(connection: Connection, *, before_ms: int) -> bool:
+    """Whether an hour that began before is to be rolled up, of any check."""
+    return connection.execute(_DIRTY_BEFORE, {"before_ms": before_ms}).first() is not None
+
+
+def list_checks_with_blocks(connection: Connection) -> Iterator[str]:
+    """The checks with blocks, in the order of ids."""
+    check_id: str | None = ""
+    while check_id := connection.execute(_NEXT_WITH_BLOCKS, {"after_id": check_id}).scalar_one():
+        yield check_id
 
 
 def remove_blocks(connection: Connection, check_id: str, *, before_ms: int) -> None:

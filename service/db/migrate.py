@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from sqlalchemy import Connection, inspect, text
 
+from service.db.partitions import days
 from service.db.tables.metadata import metadata
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-HEAD: Final = "0031"
+HEAD: Final = "0032"
 """The newest revision; a test holds it equal to the newest file of `migrations/versions`."""
 UNFINISHED: Final = "unfinished"
 """Stands for the revision while `migrate-store` copies rows into the database."""
@@ -74,6 +75,7 @@ def finish(connection: Connection) -> None:
 def _create(connection: Connection, revision: str = HEAD) -> None:
     """Into an empty database, at once what all revisions make together."""
     metadata.create_all(connection)
+    days.partition(connection)
     connection.execute(_REVISIONS)
     connection.execute(_REACHED, {"revision": revision})
 

@@ -113,6 +113,11 @@ def forget_corrections(
     store.forget_corrections(connection, check_id, result_ids, last_ms=last_ms)
 
 
+def forget_corrections_before(connection: Connection, *, before_ms: int) -> None:
+    """Forget the corrections of results that began before: all of these were removed."""
+    store.forget_corrections_before(connection, before_ms=before_ms)
+
+
 def list_events(
     connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
 ) -> Sequence[Event]:

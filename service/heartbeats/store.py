@@ -85,6 +85,9 @@ _FORGET_CORRECTIONS: Final = delete(heartbeat_correction).where(
         heartbeat_correction.c.result_id.in_(bindparam("result_ids", expanding=True)),
     ),
 )
+_FORGET_CORRECTIONS_BEFORE: Final = delete(heartbeat_correction).where(
+    heartbeat_correction.c.result_ms < bindparam("before_ms")
+)
 _CORRECT: Final = insert(heartbeat_correction)
 _KNOWN: Final = select(ping.c.id).where(ping.c.id == bindparam("ping_id"))
 _ADD_EVENT: Final = insert(ping)
@@ -235,6 +238,11 @@ def forget_corrections(
     """Forget what was noted of these results, and of all that began before `last_ms`."""
     values = {"check": check_id, "result_ids": result_ids, "last_ms": last_ms}
     connection.execute(_FORGET_CORRECTIONS, values)
+
+
+def forget_corrections_before(connection: Connection, *, before_ms: int) -> None:
+    """Forget what was noted of results that began before."""
+    connection.execute(_FORGET_CORRECTIONS_BEFORE, {"before_ms": before_ms})
 
 
 def find_newest_state(connection: Connection, check_id: str) -> str | None:

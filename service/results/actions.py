@@ -18,6 +18,7 @@ from service.results.model import (
     Standing,
     StoredResult,
 )
+from service.results.removal import store as removal
 
 
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
@@ -193,19 +194,24 @@ def next_check_before(connection: Connection, *, after_id: str, before_ms: int) 
 
     Deleted checks have results, too.
     """
-    return store.next_check_before(connection, after_id=after_id, before_ms=before_ms)
+    return removal.next_check_before(connection, after_id=after_id, before_ms=before_ms)
 
 
 def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> Removed:
     """Remove the oldest results of a check that started before."""
-    return store.remove_before(connection, check_id, before_ms=before_ms, most=most)
+    return removal.remove_before(connection, check_id, before_ms=before_ms, most=most)
+
+
+def remove_details_before(connection: Connection, *, before_ms: int, most: int) -> int:
+    """Remove what agents sent of attempts that began before; how many went."""
+    return removal.remove_details_before(connection, before_ms=before_ms, most=most)
 
 
 def has_late_before(connection: Connection, *, before_ms: int) -> bool:
     """Whether there are results that came too late, and before this time."""
-    return store.has_late_before(connection, before_ms=before_ms)
+    return removal.has_late_before(connection, before_ms=before_ms)
 
 
 def remove_late(connection: Connection, *, before_ms: int, most: int) -> int:
     """Remove results that came too late, and before this time; how many went."""
-    return store.remove_late(connection, before_ms=before_ms, most=most)
+    return removal.remove_late(connection, before_ms=before_ms, most=most)

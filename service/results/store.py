@@ -1,6 +1,6 @@
 """SQL that reads results."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
@@ -16,25 +16,24 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    delete,
     func,
     literal,
     or_,
     select,
+    true,
 )
 
 from contract.checks import CheckType
 from contract.result import Result
 from contract.wire import UnreadableMessageError, decode
 from service.db.ids import time_of
-from service.db.tables.checks import check_
-from service.db.tables.runs import late_result, result, result_detail, run_final
+from service.db.tables.checks import check_, check_state
+from service.db.tables.runs import result, result_detail, run_final
 from service.results.model import (
     Cause,
     Extremes,
     FinalRun,
     Finished,
-    Removed,
     ResultFilter,
     ResultType,
     RunStatus,
@@ -86,7 +85,11 @@ _MOST_LISTED_BYTES: Final = 256 * 1024
 # Of each column by itself: its row says how long it is, and none of it is read.
 _SIZE: Final = func.coalesce(func.length(run_final.c.body), func.length(result_detail.c.body))
 _IS_FINAL: Final = ResultType.FINAL.value
-_HAS_BODY: Final = and_(run_final.c.run_id == result.c.run_id, result.c.result_type == _IS_FINAL)
+_HAS_BODY: Final = and_(
+    run_final.c.run_id == result.c.run_id,
+    run_final.c.result_ms == result.c.ts,  # tells PostgreSQL the day, and with it the partition
+    result.c.result_type == _IS_FINAL,
+)
 _UP_TO_SIZE: Final = (
     case((_SIZE <= _MOST_LISTED_BYTES, _BODY)).label("body"),
     (_SIZE > _MOST_LISTED_BYTES).label("is_cut"),
@@ -150,8 +153,14 @@ _FINISHED: Final = (
 )
 _IN_ORDER: Final = (result.c.check_id, result.c.ts, result.c.id)
 _FINALS: Final[Select[Any]] = select(*_FINISHED, literal(None)).where(_LOOKED).order_by(*_IN_ORDER)
+_IN_WINDOW: Final = and_(
+    run_final.c.result_ms >= bindparam("from_ms"), run_final.c.result_ms < bindparam("to_ms")
+)
 _FINALS_WHOLE: Final[Select[Any]] = (
-    select(*_FINISHED, _BODY).select_from(_WITH_BODY).where(_LOOKED).order_by(*_IN_ORDER)
+    select(*_FINISHED, _BODY)
+    .select_from(_and_detail(result.outerjoin(run_final, and_(_HAS_BODY, _IN_WINDOW))))
+    .where(_LOOKED)
+    .order_by(*_IN_ORDER)
 )
 _ENDED: Final[Select[Any]] = (
     select(
@@ -203,33 +212,54 @@ _IS_LAST: Final = and_(
     result.c.ts == _LAST_TS,
     result.c.result_type == _IS_FINAL,
 )
+_LAST: Final = (
+    result.select()
+    .where(
+        result.c.check_id == check_.c.id,
+        result.c.result_type == _IS_FINAL,
+        # It is no older than the last one that judged the target: no partition from before is read.
+        result.c.ts >= func.coalesce(check_state.c.result_ms, 0),
+    )
+    .order_by(result.c.ts.desc(), result.c.id.desc())
+    .limit(1)
+    .lateral("result")
+)
+_WITH_LAST: Final[Mapping[str, FromClause]] = {
+    "sqlite": _and_detail(check_.join(result, _IS_LAST).outerjoin(run_final, _HAS_BODY)),
+    "postgresql": check_.outerjoin(check_state, check_state.c.check_id == check_.c.id)
+    .join(_LAST, true())
+    .outerjoin(
+        run_final,
+        and_(run_final.c.run_id == _LAST.c.run_id, run_final.c.result_ms == _LAST.c.ts),
+    )
+    .outerjoin(result_detail, result_detail.c.id == _LAST.c.id),
+}
+"""Checks with their newest final results: SQLite knows no LATERAL, and in the first form PostgreSQL
+reads all partitions."""
 _TELLS_OF_TLS: Final = and_(check_.c.type.in_(TYPES_WITH_TLS), _SIZE <= _MOST_LISTED_BYTES)
-_STANDINGS: Final[Select[Any]] = (
-    select(
-        result.c.check_id,
-        result.c.id,
-        case((_TELLS_OF_TLS, _BODY)),
-        result.c.status,
-        result.c.location,
-        result.c.run_id,
-        result.c.response_time_ms,
-        result.c.created_ms,
-    )
-    .select_from(_and_detail(check_.join(result, _IS_LAST).outerjoin(run_final, _HAS_BODY)))
-    .where(check_.c.id.in_(bindparam("check_ids", expanding=True)))
+
+
+def _select_last(body: ColumnElement[bool], *columns: str) -> Mapping[str, Select[Any]]:
+    """The query of each engine: check and result, the body if the condition holds, and columns."""
+    ends: Mapping[str, FromClause] = {"sqlite": result, "postgresql": _LAST}
+    return {
+        engine: select(
+            row.c.check_id,
+            row.c.id,
+            case((body, _BODY)).label("body"),
+            *(row.c[one] for one in columns),
+        )
+        .select_from(_WITH_LAST[engine])
+        .where(check_.c.id.in_(bindparam("check_ids", expanding=True)))
+        .order_by(row.c.id)
+        for engine, row in ends.items()
+    }
+
+
+_STANDINGS: Final = _select_last(
+    _TELLS_OF_TLS, "status", "location", "run_id", "response_time_ms", "created_ms"
 )
-_NEWEST: Final[Select[Any]] = (
-    select(
-        result.c.check_id,
-        result.c.id,
-        case((_SIZE <= _MOST_LISTED_BYTES, _BODY)).label("body"),
-        result.c.created_ms,
-        result.c.response_time_ms,
-    )
-    .select_from(_and_detail(check_.join(result, _IS_LAST).outerjoin(run_final, _HAS_BODY)))
-    .where(check_.c.id.in_(bindparam("check_ids", expanding=True)))
-    .order_by(result.c.id)
-)
+_NEWEST: Final = _select_last(_SIZE <= _MOST_LISTED_BYTES, "created_ms", "response_time_ms")
 _ONE: Final = _WHOLE.where(
     result.c.check_id == bindparam("check_id"),
     result.c.ts == bindparam("ts"),
@@ -280,13 +310,10 @@ def _count(connection: Connection, check_id: str, wanted: ResultFilter) -> int:
 def standings(connection: Connection, check_ids: Sequence[str]) -> dict[str, Standing]:
     """How each check stands that has a final result, by the newest one."""
     found: dict[str, Standing] = {}
-    newest: dict[str, str] = {}
+    query = _STANDINGS[connection.dialect.name]
     for some in _in_groups(check_ids, _GROUP):
-        for check_id, its_id, body, *rest in connection.execute(_STANDINGS, {"check_ids": some}):
-            # Of two of one millisecond the one that lists show first.
-            if its_id < newest.get(check_id, ""):
-                continue
-            newest[check_id] = its_id
+        for check_id, _, body, *rest in connection.execute(query, {"check_ids": some}):
+            # The last counts of two of one millisecond, the one that lists show first.
             found[check_id] = _standing(body, *rest)
     return found
 
@@ -301,8 +328,9 @@ def _standing(body: bytes | None, status: str, *rest: Any) -> Standing:
 
 def newest(connection: Connection, check_ids: Sequence[str]) -> Iterator[Row[Any]]:
     """The newest final result of each check that has one; the last counts of two of one check."""
+    query = _NEWEST[connection.dialect.name]
     for some in _in_groups(check_ids, _GROUP):
-        yield from connection.execute(_NEWEST, {"check_ids": some})
+        yield from connection.execute(query, {"check_ids": some})
 
 
 def list_failures(
@@ -517,76 +545,3 @@ def _read_detail(result_id: str, body: bytes) -> Result | None:
     except UnreadableMessageError as problem:
         log.warning("results.unreadable", result_id=result_id, reason=str(problem))
         return None
-
-
-_NEXT_CHECK: Final = select(func.min(result.c.check_id)).where(
-    result.c.check_id > bindparam("after_id")
-)
-_OLDEST: Final = select(func.min(result.c.ts)).where(result.c.check_id == bindparam("of_check"))
-_OLD: Final = (
-    select(result.c.ts, result.c.id, result.c.run_id, result.c.result_type)
-    .where(result.c.check_id == bindparam("check_id"), result.c.ts < bindparam("before_ms"))
-    .order_by(result.c.ts)
-    .limit(bindparam("most"))
-)
-_REMOVE: Final = delete(result).where(
-    result.c.check_id == bindparam("of_check"),
-    result.c.ts == bindparam("at_ms"),
-    result.c.id == bindparam("result_id"),
-)
-_REMOVE_DETAIL: Final = delete(result_detail).where(result_detail.c.id == bindparam("result_id"))
-_REMOVE_FINAL: Final = delete(run_final).where(run_final.c.run_id == bindparam("of_run"))
-_OLD_LATE: Final = (
-    select(late_result.c.run_id, late_result.c.fence)
-    .where(late_result.c.received_ms < bindparam("before_ms"))
-    .limit(bindparam("most"))
-)
-_REMOVE_LATE: Final = delete(late_result).where(
-    late_result.c.run_id == bindparam("of_run"), late_result.c.fence == bindparam("of_fence")
-)
-
-
-def next_check_before(connection: Connection, *, after_id: str, before_ms: int) -> str | None:
-    """The next check, in the order of ids, with results from before. None: there is none.
-
-    Deleted checks have results, too.
-    """
-    check_id: str | None = after_id
-    while True:
-        check_id = connection.execute(_NEXT_CHECK, {"after_id": check_id}).scalar_one()
-        if check_id is None:
-            return None
-        oldest_ms: int | None = connection.execute(_OLDEST, {"of_check": check_id}).scalar_one()
-        if oldest_ms is not None and oldest_ms < before_ms:
-            return check_id
-
-
-def remove_before(connection: Connection, check_id: str, *, before_ms: int, most: int) -> Removed:
-    """Remove the oldest results of a check with what belongs to them."""
-    old = connection.execute(
-        _OLD, {"check_id": check_id, "before_ms": before_ms, "most": most}
-    ).all()
-    if not old:
-        return Removed((), before_ms)
-    named = [{"of_check": check_id, "at_ms": row.ts, "result_id": row.id} for row in old]
-    connection.execute(_REMOVE_DETAIL, [{"result_id": row.id} for row in old])
-    finals = [{"of_run": row.run_id} for row in old if row.result_type == _IS_FINAL]
-    if finals:
-        connection.execute(_REMOVE_FINAL, finals)
-    connection.execute(_REMOVE, named)
-    return Removed([row.id for row in old], old[-1].ts)
-
-
-def has_late_before(connection: Connection, *, before_ms: int) -> bool:
-    """Whether there are late results that came before."""
-    asked = {"before_ms": before_ms, "most": 1}
-    return connection.execute(_OLD_LATE, asked).first() is not None
-
-
-def remove_late(connection: Connection, *, before_ms: int, most: int) -> int:
-    """Remove late results that came before; how many went."""
-    old = connection.execute(_OLD_LATE, {"before_ms": before_ms, "most": most}).all()
-    if old:
-        gone = [{"of_run": row.run_id, "of_fence": row.fence} for row in old]
-        connection.execute(_REMOVE_LATE, gone)
-    return len(old)

@@ -29,6 +29,7 @@ from service.store_migration.rows import (
     find_revision,
     finish,
     has_tables,
+    list_days_of_results,
     read_rows,
 )
 from service.store_migration.sqlite import SqliteStore
@@ -57,6 +58,7 @@ def move(source: MovableStore, target: MovableStore) -> Iterator[MovedTable]:
     """
     _require_source(source)
     _prepare_target(target)
+    target.make_days(list_days_of_results(source.engine))
     copied = {table.name: _copy(source, target, table) for table in TABLES}
     target.set_counters(source.read_counters())
     for table in TABLES:

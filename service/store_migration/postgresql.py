@@ -7,6 +7,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import Engine, Table, create_engine, make_url, text
 
+from service.db.partitions import days
 from service.db.postgresql import APPLICATION, require_usable
 from service.store_migration.model import MigrationError, Row, changed_source, interrupted
 from service.store_migration.rows import counted_columns
@@ -42,6 +43,11 @@ class PostgresStore:
             connected = connection.execute(_OTHERS, {"name": APPLICATION}).scalar_one()
         if connected:
             raise MigrationError(f"a service uses the database {self.name}; stop it first")
+
+    def make_days(self, days_ms: Sequence[int]) -> None:
+        """Make the partitions for results of these days."""
+        with self.engine.begin() as connection:
+            days.create_past(connection, days_ms)
 
     def write(self, table: Table, rows: Sequence[Row]) -> None:
         """Add rows in one transaction.

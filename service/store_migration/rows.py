@@ -6,6 +6,7 @@ from typing import Any, Final
 from sqlalchemy import JSON, Engine, Select, Table, Text, cast, inspect, select, tuple_
 
 from service.db import migrate
+from service.db.partitions.days import DAY_MS
 from service.db.tables.metadata import metadata
 from service.store_migration.model import Row
 
@@ -54,6 +55,13 @@ def find_greatest(engine: Engine, table_name: str, column: str) -> int:
     with engine.connect() as connection:
         query = select(numbers).order_by(numbers.desc()).limit(1)
         return connection.execute(query).scalar_one_or_none() or 0
+
+
+def list_days_of_results(engine: Engine) -> list[int]:
+    """When each day begins on which a run with a result began, in ms since 1970."""
+    times = metadata.tables["result"].columns["ts"]
+    with engine.connect() as connection:
+        return list(connection.execute(select(times - times % DAY_MS).distinct()).scalars())
 
 
 def has_tables(engine: Engine) -> bool:

@@ -29,6 +29,9 @@ class SqliteStore:
     def require_unused(self) -> None:
         """Do nothing: whoever moves the database holds the lock beside it."""
 
+    def make_days(self, days_ms: Sequence[int]) -> None:
+        """Do nothing: a file has no partitions."""
+
     def write(self, table: Table, rows: Sequence[Row]) -> None:
         """Add rows in one transaction.
 

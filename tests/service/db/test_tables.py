@@ -45,7 +45,11 @@ def test_the_schema_has_all_files_of_tables() -> None:
     )
 
 
-JOINED_BY: Final = {"check_": {"results", "sessions"}, "check_group_tag": {"checks"}}
+JOINED_BY: Final = {
+    "check_": {"results", "sessions"},
+    "check_state": {"results"},
+    "check_group_tag": {"checks"},
+}
 """Who else reads a table, because a join in one statement takes a tenth of the time of two: what is
 newest of each check, what goes on of a group, and checks by the tags of their groups."""
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Table, func, insert, select, text
 
+from service.clock import Clock
 from service.db.ids import new_id, new_ids
+from service.db.partitions import days
 from service.db.tables.alerting import check_alert, location_alert
 from service.db.tables.analytics import hour_block, rollup, rollup_dirty
 from service.db.tables.checks import heartbeat_correction
@@ -21,7 +23,7 @@ from service.retention.retention import GROUP, Retention, _remove_results
 from service.sessions import actions as sessions
 from service.sessions.model import Session, SessionStatus
 from service.sessions.store import _OLD, insert_sessions
-from tests.builders.engines import ON_SQLITE
+from tests.builders.engines import ON_POSTGRESQL, ON_SQLITE
 from tests.builders.made_checks import made
 from tests.builders.runs import BEGIN_MS, FAILED_FAST, query, roll_up_all, run_each_minute
 from tests.builders.stored_results import passed, store
@@ -113,6 +115,31 @@ async def test_a_result_that_comes_after_its_hour_has_gone_replaces_no_roll_up(
     assert await counts(api, result, rollup_dirty) == [0, 0]
 
 
+@ON_POSTGRESQL
+async def test_a_day_goes_as_a_whole_once_all_of_it_is_rolled_up(api: PublicApi) -> None:
+    check, paused = await made(api.alice), await made(api.alice)
+    now_ms = await api.database.read(Clock().now_ms)
+    first_ms = (now_ms // DAY_MS - 35) * DAY_MS
+    await api.database.write(
+        lambda c: days.create_past(c, range(first_ms, first_ms + 35 * DAY_MS, DAY_MS))
+    )
+    for number in (0, 1, 2, 6):
+        noon_ms = first_ms + number * DAY_MS + 12 * HOUR_MS
+        await run_each_minute(api, check, [10.0] * 3, from_ms=noon_ms)
+        await store(api, check, FAILED_FAST, result_type=ResultType.ATTEMPT, started_ms=noon_ms + 1)
+    await roll_up_all(api)
+    await store(api, paused, FAILED_FAST, started_ms=first_ms + 2 * DAY_MS)
+    kept = {"rollups": 0, "late_results": 0, "alerts": 0}
+    await sweep(api, now_ms, **kept)
+    rows = (result, run_final, result_detail, hour_block)
+    assert await counts(api, *rows) == [9, 7, 2, 2], "the third day has an hour that changed"
+    assert (await api.database.read(days.list_days))[0].from_ms == first_ms + 2 * DAY_MS
+    await roll_up_all(api)
+    await sweep(api, now_ms, **kept)
+    assert await counts(api, *rows) == [4, 3, 1, 1]
+    assert (await api.database.read(days.list_days))[0].from_ms == first_ms + 5 * DAY_MS
+
+
 async def test_a_correction_goes_with_its_result(api: PublicApi) -> None:
     check = await made(api.alice, "heartbeat")
     for day in (0, 5):
@@ -125,8 +152,8 @@ async def test_a_correction_goes_with_its_result(api: PublicApi) -> None:
 
     await api.database.write(correct)
     await roll_up_all(api)
-    for days, left in ((31, 1), (36, 0)):
-        await sweep(api, BEGIN_MS + days * DAY_MS, rollups=0)
+    for day, left in ((31, 1), (36, 0)):
+        await sweep(api, BEGIN_MS + day * DAY_MS, rollups=0)
         assert await counts(api, result, heartbeat_correction) == [left, left]
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sqlalchemy import Connection, create_engine
 from service.cli import run
 from service.data_dir import held_folders
 from service.db.migrate import NewerSchemaError, create_unfinished, migrate
+from service.db.partitions.days import DAY_MS
 from service.db.tables.metadata import metadata
 from service.settings import Settings
 from service.store_migration.sqlite import SqliteStore
@@ -89,6 +91,18 @@ def test_values_are_the_same_to_the_service_on_both_engines(file: Path, url: str
             assert found == [tuple(row) for row in ours.execute(query)], table.name
     for engine in (sqlite, postgresql):
         engine.dispose()
+
+
+def test_results_lie_in_the_partitions_of_their_days(file: Path, url: str) -> None:
+    today_ms = time.time_ns() // 1_000_000 // DAY_MS * DAY_MS
+    with closing(sqlite3.connect(file)) as connection, connection:
+        changed = f"UPDATE result SET ts = {today_ms} - 10 * {DAY_MS} WHERE check_id = 'm'"
+        connection.execute(changed)
+    assert run(["migrate-store", "--to", url]) == 0
+    with psycopg.connect(url) as connection:
+        query = "SELECT DISTINCT tableoid::regclass::text FROM result WHERE check_id = 'm'"
+        [(place,)] = connection.execute(query).fetchall()
+    assert place == f"result_{datetime.fromtimestamp(today_ms / 1000 - 864_000, UTC):%Y%m%d}"
 
 
 def test_numbers_go_on_where_they_were(file: Path, url: str) -> None:

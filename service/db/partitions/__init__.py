@@ -1,0 +1,1 @@
+"""Tables that have a partition for each day on PostgreSQL."""

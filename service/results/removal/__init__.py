@@ -1,0 +1,1 @@
+"""Results that have been kept long enough."""
