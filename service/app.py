@@ -98,6 +98,7 @@ _SWEEP_S = 600.0
 _KEY_USES_S = 60.0
 _MAILS_S = 1.0
 _MAIL_S = 30.0
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """For one mail of an alert: relays answer later than other receivers."""
 _ROLL_UP_S = 30.0
 _DISK_FULL = "The service's disk takes no more; nothing was stored. Try again once it has room."
@@ -435,8 +436,21 @@ def _sending_tools(settings: Settings) -> SendingTools:
         mailer=Mailer(server, sender, limit_s=_MAIL_S) if server and sender else None,
         sms_gateway=settings.sms_gateway,
         call_gateway=settings.call_gateway,
-        base_url=settings.public_url,
+        base_url=settings.public_url or _find_own_url(settings),
     )
+
+
+def _find_own_url(settings: Settings) -> str | None:
+    """Where people reach a service that listens on this machine alone. None: nobody knows."""
+    host = settings.host
+    if host not in _LOOPBACK or not settings.port:
+        log.warning(
+            "alert_channels.no_links",
+            setting="SERVICE_PUBLIC_URL",
+            reason="Notifications have no links until it is set to the address people use.",
+        )
+        return None
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 async def _busy(_request: Request, problem: Exception) -> Response:

@@ -1,6 +1,5 @@
 """`/v1/alert-channels` and `/v1/alert-notifications`: where alerts go, and what became of them."""
 
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import Body, Depends, Path, Query
@@ -17,6 +16,7 @@ from service.alert_channels.sample import build_sample
 from service.alert_channels.schemas import (
     ChannelShown,
     ChannelSubscriptionShown,
+    ChannelSubscriptionsWrite,
     ChannelSubscriptionWrite,
     NotificationShown,
     TestShown,
@@ -159,6 +159,24 @@ async def replace_alert_channel_subscription(
     return await changing.make(change)
 
 
+@router.put(
+    ONE + "/subscriptions/bulk",
+    responses=answers(200, list[ChannelSubscriptionShown], "Those that were sent.", 404),
+)
+async def replace_alert_channel_subscriptions(
+    channel_id: ChannelId, changing: ChangeDep, body: Annotated[ChannelSubscriptionsWrite, Body()]
+) -> Response:
+    """Subscribe checks and groups to a channel, or change their subscriptions; the others stay."""
+    ignored = await changing.ignored_fields(body)
+
+    def change(connection: Connection, scope: Scope) -> Changed:
+        rows = changes.subscribe_some(connection, scope.account_id, channel_id, body.subscriptions)
+        answer = json([render_subscription(one) for one in rows], headers=ignored)
+        return Changed(answer=answer, resource_id=str(channel_id), fields=("subscriptions",))
+
+    return await changing.make(change)
+
+
 @router.post(ONE + "/test", responses=answers(200, TestShown, "What became of it.", 404))
 async def test_alert_channel(channel_id: ChannelId, changing: ChangeDep) -> Response:
     """Send a sample alert through a channel now, whatever its settings. An addition of ours."""
@@ -176,7 +194,14 @@ async def test_alert_channel(channel_id: ChannelId, changing: ChangeDep) -> Resp
     envelope, now_ms = await backend.database.read(query)
     shown = await _try(envelope, changing, now_ms=now_ms)
 
-    def note(_connection: Connection, _scope: Scope) -> Changed:
+    def note(connection: Connection, _scope: Scope) -> Changed:
+        changes.note_test(
+            connection,
+            channel_id,
+            envelope.alert,
+            outcome=shown.notification_result,
+            has_failed=shown.status != "SUCCESS",
+        )
         return Changed(answer=json_model(shown), resource_id=str(channel_id))
 
     return await changing.make(note)
@@ -184,8 +209,7 @@ async def test_alert_channel(channel_id: ChannelId, changing: ChangeDep) -> Resp
 
 async def _try(envelope: Envelope, changing: ChangeDep, *, now_ms: int) -> TestShown:
     try:
-        # The sample has no result to which a link could lead.
-        await send(envelope, replace(changing.backend.sending, base_url=None), now_ms=now_ms)
+        await send(envelope, changing.backend.sending, now_ms=now_ms)
     except ChannelError as problem:
         is_limited = problem.fault is Fault.RATE_LIMITED
         return TestShown(

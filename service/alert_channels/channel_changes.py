@@ -7,8 +7,10 @@ from sqlalchemy import Connection
 
 from service.alert_channels import store
 from service.alert_channels.model import (
+    AnyAlert,
     ChannelRow,
     NotificationsQueued,
+    NotificationStatus,
     Subscriber,
     SubscriptionRow,
 )
@@ -16,6 +18,7 @@ from service.alert_channels.schemas import ChannelSubscriptionWrite, ChannelWrit
 from service.alert_channels.secrets import decrypt, encrypt, restore
 from service.checks import actions as checks
 from service.db.engine import announce
+from service.db.ids import new_id
 from service.groups import actions as groups
 from service.http.errors import InvalidError, NotFoundError
 from service.vault.encryption import DecryptionError, Scope
@@ -108,14 +111,54 @@ def subscribe(
     return _subscribe(connection, account_id, channel_id, wanted, path="")
 
 
+def subscribe_some(
+    connection: Connection,
+    account_id: str,
+    channel_id: int,
+    wanted: Sequence[ChannelSubscriptionWrite],
+) -> tuple[SubscriptionRow, ...]:
+    """Subscribe checks and groups, or change their subscriptions; the others stay.
+
+    Raises:
+        NotFoundError: the account has no such channel.
+        InvalidError: the account has no such check or group.
+    """
+    find(connection, account_id, channel_id)
+    return _subscribe_all(connection, account_id, channel_id, wanted)
+
+
+def note_test(
+    connection: Connection, channel_id: int, alert: AnyAlert, *, outcome: str, has_failed: bool
+) -> None:
+    """Keep what became of a sample, for people; no list of the API has it."""
+    status = NotificationStatus.FAILURE if has_failed else NotificationStatus.SUCCESS
+    values = {
+        "id": new_id(alert.created_ms),
+        "account_id": alert.account_id,
+        "channel_id": channel_id,
+        **dict.fromkeys(("check_id", "check_type", "result_id")),
+        "alert_id": alert.id,
+        "is_logged": False,
+        "status": status.value,
+        "attempts": 1,
+        "next_try_ms": alert.created_ms,
+        "outcome": outcome,
+        "created_ms": alert.created_ms,
+    }
+    if store.find(connection, alert.account_id, channel_id) is not None:
+        store.add_notification(connection, values, alert)
+
+
 def _subscribe_all(
     connection: Connection,
     account_id: str,
     channel_id: int,
     wanted: Sequence[ChannelSubscriptionWrite],
-) -> None:
-    for order, one in enumerate(wanted):
+) -> tuple[SubscriptionRow, ...]:
+    return tuple(
         _subscribe(connection, account_id, channel_id, one, path=f"subscriptions[{order}].")
+        for order, one in enumerate(wanted)
+    )
 
 
 def _subscribe(

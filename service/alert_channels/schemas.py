@@ -47,6 +47,15 @@ class ChannelSubscriptionWrite(RequestModel):
         return self
 
 
+class ChannelSubscriptionsWrite(RequestModel):
+    """Subscriptions of a channel that change; the others stay as they are."""
+
+    subscriptions: Annotated[
+        list[ChannelSubscriptionWrite], Field(min_length=1, max_length=MOST_SUBSCRIPTIONS)
+    ]
+    """The checks and groups to subscribe, or whose subscriptions change."""
+
+
 class ChannelWrite(RequestModel):
     """What channels of all types have."""
 
@@ -57,17 +66,17 @@ class ChannelWrite(RequestModel):
     ) = None
     """The checks and groups whose alerts it gets; they replace those of before. Null: they stay."""
     send_recovery: bool = True
-    """Whether it is notified of recoveries."""
+    """Whether it is notified when what it was notified of before passes again."""
     send_failure: bool = True
-    """Whether it is notified of failures."""
+    """Whether it is notified of checks that fail, and of locations that lose their last agent."""
     send_degraded: bool = False
-    """Whether it is notified of degraded checks."""
+    """Whether it is notified of checks that are slow or lose packets, but do not fail."""
     ssl_expiry: bool = False
-    """Whether it is notified of certificates that expire soon."""
+    """Whether it is notified of certificates that expire soon, once of each."""
     ssl_expiry_threshold: Annotated[int, Field(ge=1, le=30), JsonNumber] = 30
     """How many days before."""
     auto_subscribe: bool = False
-    """Whether new checks subscribe to it by themselves."""
+    """Whether each check that is made from now on subscribes to it; others stay as they are."""
 
 
 class ChannelSubscriptionShown(ResponseModel):

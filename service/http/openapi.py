@@ -132,6 +132,9 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "checkId": "01931c5e-9a40-7000-8000-000000000000",
         "activated": True,
     },
+    "PUT /v1/alert-channels/{id}/subscriptions/bulk": {
+        "subscriptions": [{"checkId": "01931c5e-9a40-7000-8000-000000000000", "activated": True}]
+    },
     "POST /v1/variables": {"key": "API_URL", "value": "https://shop.example/api"},
     "PUT /v1/variables/{key}": {"value": "https://shop.example/api/v2", "locked": True},
     "POST /v1/client-certificates": _CERTIFICATE,

@@ -29,8 +29,8 @@ from service.overview.rules import POINTS, empty_slots, find_slot_ms, mark_slots
 from service.results import actions as results
 from service.results.model import Ending, RunStatus
 
-_FEW_RUNS: Final = ((HOUR_MS, math.inf), (6 * HOUR_MS, 400), (math.inf, 150))
-"""For a check with more runs in a window up to so long, roll-ups are read for its whole hours."""
+_FEW_RUNS: Final = 150
+"""For a check with more in longer than an hour, roll-ups are read for its whole hours."""
 _LATENCY: Final = "latencyAvg"
 _NEWEST_RUNS: Final = 20
 """Among so many results of a check its locations are looked for."""
@@ -98,9 +98,7 @@ def find_recent(
 
     `places`: the locations of each check.
     """
-    most = next(
-        (few_runs for length_ms, few_runs in _FEW_RUNS if window[1] - window[0] <= length_ms)
-    )
+    most = math.inf if window[1] - window[0] <= HOUR_MS else _FEW_RUNS
     few: list[OverviewRow] = []
     many: list[OverviewRow] = []
     for row in rows:

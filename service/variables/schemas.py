@@ -57,6 +57,7 @@ class VariableWrite(VariableValue):
     """A variable as people send it."""
 
     key: Key
+    """Requests name it as `{{API_URL}}`, scripts as `process.env.API_URL`."""
     value: Value
     """The value; that of a secret must not be empty."""
 

@@ -3,7 +3,7 @@
 from starlette.routing import BaseRoute, Route
 
 from service.web import gallery, live, overview
-from service.web.alerts import alerts_page
+from service.web.alerts import alerts_page, subscriptions_page
 from service.web.check import check_page
 from service.web.locations import locations_page
 from service.web.page_routing import Pages
@@ -50,6 +50,7 @@ _PARTS = (
     certificate_pages.routes,
     alert_settings_form.routes,
     channel_pages.routes,
+    subscriptions_page.routes,
     window_pages.routes,
     gallery.routes,
     status_page_forms.routes,

@@ -38,7 +38,7 @@ class SlackConfig(RequestModel):
     url: Annotated[
         Text, Field(min_length=1, max_length=2048), judged_by(secret_url_problem), NotEchoed
     ]
-    """The address of an incoming webhook, which is a secret; may hold `{{VARIABLE}}`."""
+    """The address of an incoming webhook. Kept secret; may hold variables: `{{TOKEN}}`."""
     channel: Annotated[
         Annotated[Text, Field(max_length=200)] | None, BeforeValidator(blank_is_none)
     ] = None

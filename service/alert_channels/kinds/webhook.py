@@ -86,12 +86,12 @@ class WebhookConfig(RequestModel):
         judged_by(template_problem),
         NotEchoed,
     ]
-    """Where it goes, which is a secret; a template."""
+    """Where requests go. Kept secret; may hold variables, such as `{{TOKEN}}`."""
     webhook_type: Annotated[WebhookType | None, BeforeValidator(blank_is_none)] = None
-    """Whose form the body has if there is no template. Null: ours."""
+    """Whose format the body has if there is no template. Null: that of Picket."""
     method: Literal["GET", "POST", "PUT", "HEAD", "DELETE", "PATCH"] = "POST"
     template: Template = None
-    """The body. Null: the one of `webhookType`, or ours."""
+    """The body, with variables such as `{{ALERT_TITLE}}`. Null: that of `webhookType`."""
     headers: Annotated[_Pairs, AfterValidator(_fill_none)] = Field(default_factory=list)
     query_parameters: Annotated[_Pairs, AfterValidator(_fill_none)] = Field(default_factory=list)
     webhook_secret: Annotated[

@@ -216,6 +216,9 @@ def _times(alert: Alert) -> Iterator[tuple[str, str]]:
 def _links(alert: Alert, base_url: str) -> Iterator[tuple[str, str]]:
     if alert.check_deleted:
         return
+    if alert.is_test:
+        yield "Channels", result_link(alert, base_url)
+        return
     yield "Result", result_link(alert, base_url)
     if alert.result_id is None:
         return
@@ -226,7 +229,9 @@ def _links(alert: Alert, base_url: str) -> Iterator[tuple[str, str]]:
 
 
 def result_link(alert: Alert, base_url: str) -> str:
-    """The page of the result, or of the check if there is none."""
+    """The page of the result, or of the check if there is none; of a sample, the channels."""
+    if alert.is_test:
+        return f"{base_url}/channels"
     if alert.result_id is None:
         return f"{base_url}/checks/{alert.check_id}"
     return f"{base_url}/checks/{alert.check_id}/results/{alert.result_id}"

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from service.alert_channels import actions as alert_channels
 from service.alert_channels.model import ChannelRow, NotificationRow, NotificationStatus
 from service.alerting.model import AlertType, Silence, StoredAlert
+from service.vault.texts import HIDDEN
 from service.web.states import State
 
 _ALERTS: Final[Mapping[AlertType, tuple[State, str]]] = {
@@ -33,8 +34,29 @@ _SILENCES: Final[Mapping[Silence, str]] = {
     Silence.MUTED: "the check was muted",
     Silence.NO_SUBSCRIPTION: "no channel was subscribed at that time",
     Silence.NOT_WANTED: "no channel that was subscribed takes alerts of this kind",
-    Silence.NOT_NOTIFIED_BEFORE: "nobody had been notified that something was wrong",
+    Silence.NOT_NOTIFIED_BEFORE: "no channel had been notified before it recovered",
 }
+KINDS: Final[Mapping[str, str]] = {
+    "EMAIL": "Email",
+    "SLACK": "Slack",
+    "WEBHOOK": "Webhook",
+    "PAGERDUTY": "PagerDuty",
+    "OPSGENIE": "Opsgenie",
+    "SMS": "SMS",
+    "CALL": "Phone call",
+    "WEBHOOK_CORALOGIX": "Coralogix",
+    "WEBHOOK_DISCORD": "Discord",
+    "WEBHOOK_FIREHYDRANT": "FireHydrant",
+    "WEBHOOK_GITLAB_ALERT": "GitLab",
+    "WEBHOOK_ILERT": "ilert",
+    "WEBHOOK_INCIDENTIO": "incident.io",
+    "WEBHOOK_MSTEAMS": "Microsoft Teams",
+    "WEBHOOK_ROOTLY": "Rootly",
+    "WEBHOOK_SPIKESH": "Spike.sh",
+    "WEBHOOK_SPLUNK": "Splunk On-Call",
+    "WEBHOOK_TELEGRAM": "Telegram",
+}
+"""Kinds of channels, and of webhooks, as the makers of the products write them."""
 _NAMES: Final = ("name", "address", "number", "channel", "serviceName", "account")
 """Fields of a channel's config by which people know it; the first that is there. None is secret."""
 
@@ -45,6 +67,7 @@ class Sent:
 
     channel: str
     kind: str
+    """Empty: the channel's name says it."""
     state: State
     word: str
     outcome: str
@@ -84,9 +107,10 @@ def _describe_sent(row: NotificationRow, channel: ChannelRow) -> Sent:
     state, word = _DELIVERY[row.status]
     if row.status is NotificationStatus.IN_PROGRESS and row.attempts:
         state, word = State.DEGRADED, "not delivered yet"
+    kind, name = label_channel(channel)
     return Sent(
-        channel=name_channel(channel.type.value, channel.id, channel.config),
-        kind=channel.type.value.capitalize(),
+        channel=name,
+        kind=kind,
         state=state,
         word=word,
         outcome=row.outcome or "",
@@ -94,7 +118,20 @@ def _describe_sent(row: NotificationRow, channel: ChannelRow) -> Sent:
     )
 
 
+def label_channel(channel: ChannelRow) -> tuple[str, str]:
+    """A channel's kind and name; the kind is empty where the name begins with it."""
+    kind = name_kind(channel.type.value, channel.config)
+    name = name_channel(channel.type.value, channel.id, channel.config)
+    return "" if name.startswith(kind) else kind, name
+
+
+def name_kind(kind: str, config: Mapping[str, Any]) -> str:
+    """The product that a channel sends to, as its maker writes it."""
+    return KINDS[config.get("webhookType") or kind]
+
+
 def name_channel(kind: str, channel_id: int, config: Mapping[str, Any]) -> str:
     """What people call a channel: its name or its address, or else its kind and number."""
     known = (config.get(field) for field in _NAMES)
-    return next((str(name) for name in known if name), f"{kind.capitalize()} {channel_id}")
+    numbered = f"{name_kind(kind, config)} channel {channel_id}"
+    return next((str(name) for name in known if name and name != HIDDEN), numbered)

@@ -68,6 +68,8 @@ async def _show(visit: Visit) -> Response:
             "location": one["location"],
             "result_id": one["checkResultId"],
             "reminder": one["reminder"],
+            "is_recovery": AlertType(one["alertType"]).is_recovery,
+            "wouldHaveNotified": one["wouldHaveNotified"],
         }
         for one in reversed(alerts)
     ]
@@ -77,7 +79,10 @@ async def _show(visit: Visit) -> Response:
         **await visit.read(read),
         preview=fields,
         problem=answer.message,
-        number=len(alerts) + left_out,
+        number=sum(one["wouldHaveNotified"] and not one["is_recovery"] for one in rows) + left_out,
+        recoveries=sum(one["wouldHaveNotified"] and one["is_recovery"] for one in rows),
+        silent=bool(rows) and not any(one["wouldHaveNotified"] for one in rows),
+        more=max(0, len(rows) + left_out - _SHOWN),
         rows=rows[:_SHOWN],
         results=0 if answer.is_error else answer.body["results"],
     )

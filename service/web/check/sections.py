@@ -21,8 +21,8 @@ from service.web.alerts.alert_words import (
     Sent,
     describe_alert,
     explain_silence,
+    label_channel,
     list_sent,
-    name_channel,
 )
 from service.web.check.applied_settings import SettingsReader
 from service.web.check.ranges import Range
@@ -240,12 +240,9 @@ def list_error_groups(
 
 
 def list_receivers(connection: Connection, check: CheckRow) -> list[tuple[str, str]]:
-    """The channels that get the check's alerts: kind and name."""
+    """The channels that get the check's alerts: kind, or empty where the name says it, and name."""
     found = alert_channels.find_of_check(connection, check.id, check.group_id)
-    return [
-        (one.type.value.capitalize(), name_channel(one.type.value, one.id, one.config))
-        for one in found.channels
-    ]
+    return [label_channel(one) for one in found.channels]
 
 
 def read_settings(

@@ -53,7 +53,7 @@ async def list_checks(visit: Visit) -> tuple[Option, ...]:
 async def list_channels(visit: Visit) -> tuple[Option, ...]:
     """Alert channels, by what tells them apart."""
     found = await _list(visit, "/v1/alert-channels")
-    return tuple(Option(one["id"], f"{name_channel(one)} ({one['type'].lower()})") for one in found)
+    return tuple(Option(one["id"], _label_channel(one)) for one in found)
 
 
 async def list_services(visit: Visit) -> tuple[Option, ...]:
@@ -66,6 +66,11 @@ async def list_services(visit: Visit) -> tuple[Option, ...]:
 def name_channel(channel: Mapping[str, Any]) -> str:
     """What people call a channel, as the API shows it."""
     return alert_words.name_channel(channel["type"], channel["id"], channel["config"])
+
+
+def _label_channel(channel: Mapping[str, Any]) -> str:
+    name, kind = name_channel(channel), alert_words.name_kind(channel["type"], channel["config"])
+    return name if name.startswith(kind) else f"{name} ({kind})"
 
 
 def _describe_bundle(bundle: BundleRow) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from service.vault.texts import HIDDEN
+from service.web.alerts.alert_words import KINDS
 
 _LABELS: Final[Mapping[str, str]] = {
     "acceptedStatusCodes": "Accepted status codes",
@@ -83,7 +84,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "url": "URL",
     "useGlobalAlertSettings": "Use the account's alert settings",
     "webhookSecret": "Signing secret",
-    "webhookType": "Body for",
+    "webhookType": "Format",
 }
 _SHORTER_HELP: Final[Mapping[str, str]] = {
     "doubleCheck": "Without retries of its own, a failed run is tried again at once, at another"
@@ -107,7 +108,7 @@ _UNITS: Final[Mapping[str, str]] = {
 _MINUTES_PER_HOUR: Final = 60
 _NO_LIMIT: Final = 100_000
 _IN_MINUTES: Final = frozenset({"frequency", "interval", "minutesFailingThreshold"})
-_WORDS: Final[Mapping[str, str]] = {
+_VALUES: Final[Mapping[str, str]] = {
     "AUTO": "Automatic",
     "BASIC": "Basic",
     "DARK": "Dark",
@@ -148,6 +149,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "firefox": "Firefox",
     "webkit": "WebKit",
 }
+_WORDS: Final[Mapping[str, str]] = {**_VALUES, **KINDS}
 _NULL: Final = re.compile(r"\bNull( or empty)?(?=[:;])")
 _SAYS_NOTHING: Final = re.compile(r"Null( or empty)?: (none|there is no|it is of)")
 _NAMES: Final = re.compile(r"`([a-z]+(?:[A-Z][a-z]*)+)`")
@@ -182,7 +184,7 @@ def option_label(name: str, value: Any) -> str:
         return "No limit"
     if isinstance(value, int | float):
         return f"{value} %" if name == "percentage" else str(value)
-    text = str(value).removeprefix("WEBHOOK_")
+    text = str(value)
     if text in _WORDS:
         return _WORDS[text]
     if "_" in text and text.isupper():

@@ -95,6 +95,8 @@ class _ResourcePages:
         answer = await visit.call(form.create, body, once=data.text(_ONCE))
         if answer.is_error:
             return self._page(visit, form, root, state, refusal=_refused(answer))
+        if self._resource.after_new:
+            return visit.go(self._resource.after_new.replace("{id}", self._key(answer.body)))
         return self._go_on(visit, answer.body)
 
     # Changing.

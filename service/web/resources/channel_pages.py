@@ -12,9 +12,11 @@ from service.alert_channels import actions as alert_channels
 from service.alert_channels.kinds.kind import Kind
 from service.alert_channels.kinds.registry import ALL
 from service.alert_channels.model import ChannelType, NotificationRow, NotificationStatus
+from service.alert_channels.sending.outgoing import SendingTools
+from service.alerting.model import Alert
+from service.web.alerts.alert_words import name_kind
 from service.web.forms import choices
-from service.web.forms.field_schema import Options, Picked
-from service.web.forms.resource_form import Document, Form, Resource, Section
+from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
 from service.web.resources.listing import read_page, show_rows
@@ -22,11 +24,11 @@ from service.web.states import State
 from service.web.visit import Visit
 
 _SENTENCES: Final[Mapping[ChannelType, tuple[str, str]]] = {
-    ChannelType.EMAIL: ("Email", "Sends a mail to one address."),
-    ChannelType.SLACK: ("Slack", "Writes to a channel of Slack by an incoming webhook."),
+    ChannelType.EMAIL: ("Email", "Sends an email to one address."),
+    ChannelType.SLACK: ("Slack", "Posts to a Slack channel through an incoming webhook."),
     ChannelType.WEBHOOK: (
         "Webhook",
-        "Sends a request to any address: Discord, Teams, Telegram or your own.",
+        "Sends a request to Microsoft Teams, Discord, Telegram or your own address.",
     ),
     ChannelType.PAGERDUTY: ("PagerDuty", "Opens and resolves incidents in PagerDuty."),
     ChannelType.OPSGENIE: ("Opsgenie", "Creates and closes alerts in Opsgenie."),
@@ -41,8 +43,8 @@ _SECTIONS: Final = (
     ),
     Section(
         title="Checks",
-        fields=("autoSubscribe", "subscriptions"),
-        hint="Whose alerts it gets.",
+        fields=("autoSubscribe",),
+        hint="Which checks send to it is chosen on a page of its own.",
     ),
 )
 _DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
@@ -65,13 +67,17 @@ class Channel:
     id: int
     name: str
     kind: str
-    subscriptions: int
+    checks: int
+    """How many it names itself; those of its groups are not counted."""
+    groups: int
     gets_new: bool
     """Whether new checks subscribe by themselves."""
+    missing: str
+    """The setting of the service without which it sends nothing. Empty: none is missing."""
     paused: str
     """Why it sends nothing. Empty: it sends."""
     last: tuple[State, str] | None
-    """How its newest notification went. None: it has none."""
+    """How its newest notification went, or its newest test. None: it has none."""
     last_outcome: str
     last_ms: int
 
@@ -124,25 +130,54 @@ async def _list(visit: Visit, tested: Tested | None = None) -> Response:
         return newest, visit.now_ms(connection)
 
     newest, now_ms = await visit.read(read)
-    rows = [_describe(one, newest.get(one["id"])) for one in page.rows]
+    missing = _list_missing(visit.backend.sending)
+    rows = [_describe(one, newest.get(one["id"]), missing) for one in page.rows]
     return show_rows(
-        visit, CHANNELS, page, "channels.html", channels=rows, tested=tested, now_ms=now_ms
+        visit,
+        CHANNELS,
+        page,
+        "channels.html",
+        channels=rows,
+        tested=tested,
+        now_ms=now_ms,
+        has_links=visit.backend.sending.base_url is not None,
     )
 
 
-def _describe(channel: Mapping[str, Any], last: NotificationRow | None) -> Channel:
-    kind = ChannelType(channel["type"])
+def _list_missing(tools: SendingTools) -> Mapping[str, str]:
+    """The settings that the operator has not made, by the type of channel that needs them."""
+    needed = {
+        ChannelType.EMAIL: (tools.mailer, "SMTP_URL"),
+        ChannelType.SMS: (tools.sms_gateway, "SMS_GATEWAY_URL"),
+        ChannelType.CALL: (tools.call_gateway, "CALL_GATEWAY_URL"),
+    }
+    return {kind.value: name for kind, (way, name) in needed.items() if way is None}
+
+
+def _describe(
+    channel: Mapping[str, Any], last: NotificationRow | None, missing: Mapping[str, str]
+) -> Channel:
+    senders = [one for one in channel["subscriptions"] if one["activated"]]
+    groups = sum(one["groupId"] is not None for one in senders)
     return Channel(
         id=channel["id"],
         name=choices.name_channel(channel),
-        kind=_SENTENCES[kind][0],
-        subscriptions=sum(one["activated"] for one in channel["subscriptions"]),
+        kind=name_kind(channel["type"], channel["config"]),
+        checks=len(senders) - groups,
+        groups=groups,
         gets_new=channel["autoSubscribe"],
+        missing=missing.get(channel["type"], ""),
         paused=(channel["paused"] or {}).get("reason", ""),
-        last=_DELIVERY[last.status] if last else None,
+        last=_describe_last(last) if last else None,
         last_outcome=(last.outcome or "") if last else "",
         last_ms=last.created_ms if last else 0,
     )
+
+
+def _describe_last(last: NotificationRow) -> tuple[State, str]:
+    state, word = _DELIVERY[last.status]
+    is_test = isinstance(last.alert, Alert) and last.alert.is_test
+    return state, f"test {word}" if is_test else word
 
 
 def _form(kind: Kind) -> Form:
@@ -156,18 +191,14 @@ def _form(kind: Kind) -> Form:
         replace="PUT /v1/alert-channels/{id}",
         sections=_SECTIONS,
         fixed={"type": kind.type.value},
+        # There may be thousands.
+        left_out=frozenset({"subscriptions"}),
+        neighbors=(Neighbor(path="/channels/{id}/senders", title="Checks that send to it"),),
     )
 
 
 async def _kind_of(_visit: Visit, stored: Document) -> str:
     return str(stored["type"])
-
-
-async def _options(visit: Visit, _form: Form) -> Options:
-    return {
-        "subscriptions[].checkId": Picked(await choices.list_checks(visit)),
-        "subscriptions[].groupId": Picked(await choices.list_groups(visit)),
-    }
 
 
 def _title_of(stored: Document) -> str:
@@ -183,7 +214,7 @@ CHANNELS: Final = Resource(
     forms=tuple(_form(kind) for kind in ALL),
     kind_of=_kind_of,
     title_of=_title_of,
-    options=_options,
+    after_new="/channels/{id}/senders?new=1",
     loss="Its subscriptions and the log of its notifications are deleted with it, and nobody is"
     " notified through it any more. This cannot be undone.",
     placeholders={

@@ -40,6 +40,11 @@ function removeRow(entry) {
   document.getElementById("announcer").textContent = "Removed.";
 }
 
+// Enter in a line of a form goes on to the next field: what is half filled in is not sent.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("[data-rows] input")) event.preventDefault();
+});
+
 // What stands for a stored secret is replaced as a whole.
 document.addEventListener("focusin", (event) => {
   if (event.target.matches("input") && event.target.value === "*********") event.target.select();

@@ -183,6 +183,27 @@ async def test_a_subscription_of_nothing_is_refused(
     assert (answer.status, answer.body["validation"]["keys"]) == (400, [f"subscriptions[0].{key}"])
 
 
+async def test_several_subscriptions_change_at_once_and_the_others_stay(alice: ApiUser) -> None:
+    channel = await a_channel(alice)
+    ids = [(await alice.post("/v1/checks/url", check_body("url"))).body["id"] for _ in range(3)]
+    bulk = f"{PATH}/{channel}/subscriptions/bulk"
+
+    def some(*wanted: tuple[str, bool]) -> dict[str, Any]:
+        return {"subscriptions": [{"checkId": one, "activated": is_on} for one, is_on in wanted]}
+
+    await alice.put(bulk, some((ids[0], True), (ids[1], True)))
+    answer = await alice.put(bulk, some((ids[1], False), (ids[2], True)))
+    shown = (await alice.get(f"{PATH}/{channel}")).body["subscriptions"]
+    assert [one["checkId"] for one in answer.body] == ids[1:]
+    assert {one["checkId"]: one["activated"] for one in shown} == dict(
+        zip(ids, (True, False, True), strict=True)
+    )
+    wrong = await alice.put(bulk, some((ids[0], False), ("none", True)))
+    assert wrong.body["validation"]["keys"] == ["subscriptions[1].checkId"]
+    assert (await alice.get(f"{PATH}/{channel}")).body["subscriptions"] == shown
+    assert (await alice.put(bulk, {"subscriptions": []})).status == 400
+
+
 async def test_a_channel_keeps_subscriptions_that_are_left_out(alice: ApiUser) -> None:
     check = await a_check(alice)
     sent = [{"checkId": check["id"], "activated": True}]

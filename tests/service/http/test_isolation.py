@@ -249,6 +249,8 @@ async def ask(user: ApiUser, name: str, ids: Ids) -> Answer:
         body = {**body, "services": [{"id": ids["serviceId"]}]}
     if path.endswith("/subscriptions") and method == "PUT":
         body = {"checkId": ids["checkId"], "activated": True}
+    if name == "PUT /v1/alert-channels/{id}/subscriptions/bulk":
+        body = {"subscriptions": [{"checkId": ids["checkId"], "activated": True}]}
     query = {"maxWaitSeconds": "1"} if path.endswith("completion") else {}
     if path.startswith("/v1/analytics"):
         query = {"metrics": "availability"}

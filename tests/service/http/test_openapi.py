@@ -70,6 +70,7 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         *(f"{verb} /v1/alert-channels" for verb in ("GET", "POST")),
         *(f"{verb} /v1/alert-channels/{{id}}" for verb in ("GET", "PUT", "DELETE")),
         "PUT /v1/alert-channels/{id}/subscriptions",
+        "PUT /v1/alert-channels/{id}/subscriptions/bulk",
         "POST /v1/alert-channels/{id}/test",
         "GET /v1/alert-notifications",
         "GET /v1/check-alerts",

@@ -122,7 +122,7 @@ async def test_an_alert_that_reached_nobody_says_why_it_did_not_then(
 
     assert await _tell_notes(web, shop) == [
         "Nobody was notified: no channel was subscribed at that time.",
-        "Nobody was notified: nobody had been notified that something was wrong.",
+        "Nobody was notified: no channel had been notified before it recovered.",
     ]
     assert await _tell_notes(web, slow) == [
         "Nobody was notified: no channel that was subscribed takes alerts of this kind."

@@ -17,10 +17,11 @@ async def test_settings_are_tried_on_the_past_and_not_kept(api: PublicApi, web: 
     first = await web.get(path)
     second = await web.get(path + "?escalation=RUN_BASED&runs=2", headers={"hx-request": "true"})
 
-    assert "With these settings: 4 alerts in the last 30 days (5 runs replayed)" in words(
-        first.text
+    assert (
+        "With these settings: 2 alerts and 2 recoveries in the last 30 days (5 runs replayed)"
+        in words(first.text)
     )
-    assert "With these settings: 2 alerts in the last 30 days" in words(second.text)
+    assert "With these settings: 1 alert and 1 recovery in the last 30 days" in words(second.text)
     assert "<html" not in second.text
     settings = (await api.alice.get(f"/v1/checks/{check['id']}")).body["alertSettings"]
     assert settings["runBasedEscalation"]["failedRunThreshold"] == 1

@@ -168,11 +168,15 @@ async def test_a_sample_tells_what_the_other_side_answered(api: PublicApi, page:
         config = {"name": "Bot", "url": receiver.url}
         await api.alice.post("/v1/alert-channels", {"type": "WEBHOOK", "config": config})
         await page.goto("/channels")
+        last = page.locator('[data-label="Last"]')
+        await expect(last).to_have_text("none yet")
         await page.get_by_role("button", name="Send test").click()
         await expect(page.get_by_text("The receiver took it.")).to_be_visible()
+        await expect(last).to_contain_text("test delivered")
         receiver.answers.append(500)
         await page.get_by_role("button", name="Send test").click()
         await expect(page.get_by_text("answered 500 Internal Server Error")).to_be_visible()
+        await expect(last).to_contain_text("test not delivered")
     assert len(receiver.got) == 2
     assert complaints == []
 
