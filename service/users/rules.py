@@ -35,7 +35,7 @@ def require_password(password: str) -> None:
     if not LEAST_PASSWORD_LETTERS <= letters <= MOST_PASSWORD_LETTERS:
         raise InvalidError(
             f"The password has {letters} characters; use {LEAST_PASSWORD_LETTERS} to"
-            f" {MOST_PASSWORD_LETTERS}. A few words are easy to remember.",
+            f" {MOST_PASSWORD_LETTERS}.",
             keys=("password",),
         )
 
