@@ -130,8 +130,18 @@ def list_of_alerts(
 def list_newest(
     connection: Connection, account_id: str, channel_ids: Iterable[int]
 ) -> Mapping[int, NotificationRow]:
-    """The newest notification of each channel that has one, by channel."""
-    return {one.channel_id: one for one in store.list_newest(connection, account_id, channel_ids)}
+    """The newest notification of each channel that has one, by channel.
+
+    Where it waits, it is the first in line instead, whose tries say why.
+    """
+    newest = {one.channel_id: one for one in store.list_newest(connection, account_id, channel_ids)}
+    waiting = [
+        one.channel_id
+        for one in newest.values()
+        if one.status is NotificationStatus.IN_PROGRESS and not one.attempts
+    ]
+    first = {one.channel_id: one for one in store.list_first_waiting(connection, waiting)}
+    return {**newest, **first}
 
 
 def paused_outcome(reason: str) -> str:

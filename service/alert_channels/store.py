@@ -373,6 +373,15 @@ def list_newest(
     return tuple(map(_read_notification, connection.execute(query)))
 
 
+def list_first_waiting(
+    connection: Connection, channel_ids: Iterable[int]
+) -> tuple[NotificationRow, ...]:
+    """The first that waits in each of these channels."""
+    first = _HEADS.where(alert_channel.c.id.in_(list(channel_ids)))
+    query = _NOTIFICATIONS.where(alert_notification.c.serial.in_(first))
+    return tuple(map(_read_notification, connection.execute(query)))
+
+
 def list_of_alerts(
     connection: Connection, check_id: str | None, alert_ids: Iterable[str]
 ) -> tuple[NotificationRow, ...]:

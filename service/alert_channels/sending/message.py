@@ -16,6 +16,7 @@ _MOST_TITLE: Final = 120
 _MOST_NAME: Final = 60
 _MOST_NAMES: Final = 10
 _MINUTE_MS: Final = 60_000
+_ACRONYMS: Final = frozenset({"JSON", "TLS"})
 _SHOWN_FILES: Final = (("Trace", "trace"), ("Screenshot", "screenshot"), ("Video", "video"))
 
 
@@ -199,8 +200,12 @@ def _reasons(alert: Alert) -> Iterator[tuple[str, str]]:
 
 
 def _compare(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
-    subject = " ".join(filter(None, (mismatch.source, mismatch.property)))
-    yield "Expected", " ".join(filter(None, (subject, mismatch.comparison, mismatch.expected)))
+    source = " ".join(
+        word if word in _ACRONYMS else word.lower() for word in mismatch.source.split("_")
+    )
+    subject = " ".join(filter(None, (f"{source[:1].upper()}{source[1:]}", mismatch.property)))
+    comparison = mismatch.comparison.replace("_", " ").lower()
+    yield "Expected", " ".join(filter(None, (subject, comparison, mismatch.expected)))
     yield "Actual", mismatch.actual
 
 

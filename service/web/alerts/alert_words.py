@@ -103,10 +103,15 @@ def list_sent(
     return found
 
 
-def _describe_sent(row: NotificationRow, channel: ChannelRow) -> Sent:
-    state, word = _DELIVERY[row.status]
+def describe_delivery(row: NotificationRow) -> tuple[State, str]:
+    """How far a notification is."""
     if row.status is NotificationStatus.IN_PROGRESS and row.attempts:
-        state, word = State.DEGRADED, "not delivered yet"
+        return State.DEGRADED, "not delivered yet"
+    return _DELIVERY[row.status]
+
+
+def _describe_sent(row: NotificationRow, channel: ChannelRow) -> Sent:
+    state, word = describe_delivery(row)
     kind, name = label_channel(channel)
     return Sent(
         channel=name,

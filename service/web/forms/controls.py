@@ -192,7 +192,8 @@ def _inside(fields: Sequence[Field], state: Mapping[str, State], path: str) -> t
     )
     keeps = state.get("secret") == "true" and state.get("value") == ""
     return tuple(
-        replace(one, hint=_STORED) if keeps and one.field_name == "value" else one for one in drawn
+        replace(one, hint=_STORED, help="") if keeps and one.field_name == "value" else one
+        for one in drawn
     )
 
 

@@ -87,6 +87,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "webhookType": "Format",
 }
 _SHORTER_HELP: Final[Mapping[str, str]] = {
+    "amount": "Sent for as long as a check keeps failing or stays degraded.",
     "doubleCheck": "Without retries of its own, a failed run is tried again at once, at another"
     " location if the check has one.",
     "codeBundlePath": "What was uploaded, by the first letters of its SHA-256.",

@@ -11,10 +11,10 @@ from starlette.routing import BaseRoute
 from service.alert_channels import actions as alert_channels
 from service.alert_channels.kinds.kind import Kind
 from service.alert_channels.kinds.registry import ALL
-from service.alert_channels.model import ChannelType, NotificationRow, NotificationStatus
+from service.alert_channels.model import ChannelType, NotificationRow
 from service.alert_channels.sending.outgoing import SendingTools
 from service.alerting.model import Alert
-from service.web.alerts.alert_words import name_kind
+from service.web.alerts.alert_words import describe_delivery, name_kind
 from service.web.forms import choices
 from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
 from service.web.forms.resource_pages import resource_routes
@@ -47,12 +47,6 @@ _SECTIONS: Final = (
         hint="Which checks send to it is chosen on a page of its own.",
     ),
 )
-_DELIVERY: Final[Mapping[NotificationStatus, tuple[State, str]]] = {
-    NotificationStatus.SUCCESS: (State.PASSING, "delivered"),
-    NotificationStatus.IN_PROGRESS: (State.RUNNING, "being sent"),
-    NotificationStatus.RATE_LIMITED: (State.MISSED, "held back by a limit"),
-    NotificationStatus.FAILURE: (State.FAILING, "not delivered"),
-}
 _TESTED: Final[Mapping[str, State]] = {
     "SUCCESS": State.PASSING,
     "RATE_LIMITED": State.DEGRADED,
@@ -175,7 +169,7 @@ def _describe(
 
 
 def _describe_last(last: NotificationRow) -> tuple[State, str]:
-    state, word = _DELIVERY[last.status]
+    state, word = describe_delivery(last)
     is_test = isinstance(last.alert, Alert) and last.alert.is_test
     return state, f"test {word}" if is_test else word
 

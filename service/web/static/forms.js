@@ -42,7 +42,10 @@ function removeRow(entry) {
 
 // Enter in a line of a form goes on to the next field: what is half filled in is not sent.
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && event.target.matches("[data-rows] input")) event.preventDefault();
+  if (event.key !== "Enter" || !event.target.matches("[data-rows] input")) return;
+  event.preventDefault();
+  const fields = [...event.target.form.querySelectorAll("input:not([type=hidden]), select, textarea, button:not([hidden])")];
+  fields[fields.indexOf(event.target) + 1]?.focus();
 });
 
 // What stands for a stored secret is replaced as a whole.

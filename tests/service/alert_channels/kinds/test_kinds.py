@@ -38,7 +38,7 @@ async def test_a_mail_says_what_a_person_needs_at_night() -> None:
     for line in (
         "Check: Orders (API)",
         "What failed: The status code was 503.",
-        "Expected: STATUS_CODE EQUALS 200",
+        "Expected: Status code equals 200",
         "Actual: 503",
         "Since: 2026-11-21 10:00:00 UTC",
         "Last good run: 2026-11-21 09:59:00 UTC",

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from playwright.async_api import Browser
+from sqlalchemy import func, select
 
 from service.alert_channels.model import NotificationStatus
 from service.alerting import actions as alerting
@@ -94,6 +95,21 @@ async def test_an_alert_that_is_tried_again_is_not_called_on_its_way(
 
     assert "not delivered yet after 3 tries" in text
     assert "on its way" not in text
+
+
+async def test_the_list_of_channels_says_what_keeps_the_newest_notification_waiting(
+    api: PublicApi, web: WebUser
+) -> None:
+    await a_channel(api.alice, "WEBHOOK", config={"name": "Pager", "url": "https://a.example/"})
+    await _play(api, await made(api.alice, name="Shop"), "PFP")
+    tried = alert_notification.update().values(attempts=3, outcome="The receiver answered 503.")
+    first = select(func.min(alert_notification.c.serial)).scalar_subquery()
+    await api.database.write(lambda c: c.execute(tried.where(alert_notification.c.serial == first)))
+
+    text = (await web.get("/channels")).text
+
+    assert "not delivered yet" in text
+    assert "The receiver answered 503." in text
 
 
 async def _tell_notes(web: WebUser, check: dict[str, Any]) -> list[str]:
