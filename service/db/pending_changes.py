@@ -2,6 +2,7 @@
 
 import asyncio
 import queue
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,13 +12,14 @@ from typing import Any, Final
 import structlog
 from sqlalchemy import Connection
 
-from service.db.engine import NoticeT
+from service.db.engine import DatabaseFullError, NoticeT
 
 log = structlog.get_logger()
 
 
 MOST_TOGETHER: Final = 64
 """Changes that share a transaction."""
+_DISK_WORKS_AFTER_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,39 @@ def take_group(line: ChangeQueue) -> deque[Change]:
     if group:
         line.put(None)
     return group
+
+
+class DiskLog:
+    """One line when the disk begins to fail, and one when it has worked again for a while."""
+
+    def __init__(self) -> None:
+        self._began_at: float | None = None
+        """None: the disk works."""
+        self._failed_at = 0.0
+        self._refused = 0
+
+    def note(self, settled: Iterable[Settled]) -> None:
+        """Changes were stored, or refused."""
+        for one in settled:
+            if isinstance(one.problem, DatabaseFullError):
+                self._note_refused(one.problem)
+            elif self._began_at is not None and one.wrote:
+                self._note_stored(self._began_at)
+
+    def _note_refused(self, problem: Exception) -> None:
+        self._failed_at = time.monotonic()
+        self._refused += 1
+        if self._began_at is None:
+            self._began_at = self._failed_at
+            log.error("database.disk_full", error=str(problem.__cause__))
+
+    def _note_stored(self, began_at: float) -> None:
+        """Small changes may find room in the log's file while the disk is full."""
+        if time.monotonic() - self._failed_at < _DISK_WORKS_AFTER_S:
+            return
+        for_s = round(self._failed_at - began_at)
+        log.info("database.disk_works", refused=self._refused, for_s=for_s)
+        self._began_at, self._refused = None, 0
 
 
 class Listeners:

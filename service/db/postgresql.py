@@ -12,24 +12,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-import structlog
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from service.db.engine import (
     DatabaseBusyError,
-    DatabaseFullError,
     DatabaseUnusableError,
     Line,
     NoticeT,
 )
 from service.db.json_columns import read_json
-from service.db.pending_changes import Change, Listeners, Settled
+from service.db.pending_changes import Change, DiskLog, Listeners, Settled
 from service.db.postgresql_faults import Fault, driver, fault_of
 from service.db.postgresql_group import ChangeLine
 from service.db.postgresql_notices import NoticeExchange
-
-log = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -65,6 +61,7 @@ class PostgresDatabase:
         self._give_up_s = give_up_s
         self._loop = asyncio.get_running_loop()
         self._listeners = Listeners()
+        self._disk = DiskLog()
         self._in_line = 0
         """Changes from the first moment until they are settled."""
         self._closed = False
@@ -143,10 +140,7 @@ class PostgresDatabase:
 
     def _settle(self, settled: list[Settled]) -> None:
         self._in_line -= len(settled)
-        for one in settled:
-            if isinstance(one.problem, DatabaseFullError):
-                log.error("database.disk_full", error=str(one.problem.__cause__))
-                break
+        self._disk.note(settled)
         self._listeners.settle(settled)
         for one in settled:
             self._exchange.pass_on(one.notices)

@@ -15,18 +15,16 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
-import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
 from service.db.engine import (
     DatabaseBusyError,
-    DatabaseFullError,
     DatabaseUnusableError,
     Line,
     NoticeT,
@@ -36,6 +34,7 @@ from service.db.pending_changes import (
     MOST_TOGETHER,
     Change,
     ChangeQueue,
+    DiskLog,
     Listeners,
     Settled,
     take_group,
@@ -48,49 +47,13 @@ from service.db.sqlite_group import (
     write_group,
 )
 
-log = structlog.get_logger()
-
 T = TypeVar("T")
 
 _MOST_WAITING: Final = 10_000
 _READERS: Final = 4
 _STATEMENTS_CACHED: Final = 256
-_DISK_WORKS_AFTER_S: Final = 5.0
 _THREAD_EVERY: Final = 100
 """One group in so many of the loop's is the thread's: after some 500 pages; SQLite wants 1,000."""
-
-
-class _DiskLog:
-    """One line when the disk begins to fail, and one when it has worked again for a while."""
-
-    def __init__(self) -> None:
-        self._began_at: float | None = None
-        """None: the disk works."""
-        self._failed_at = 0.0
-        self._refused = 0
-
-    def note(self, settled: Iterable[Settled]) -> None:
-        """Changes were stored, or refused."""
-        for one in settled:
-            if isinstance(one.problem, DatabaseFullError):
-                self._note_refused(one.problem)
-            elif self._began_at is not None and one.wrote:
-                self._note_stored(self._began_at)
-
-    def _note_refused(self, problem: Exception) -> None:
-        self._failed_at = time.monotonic()
-        self._refused += 1
-        if self._began_at is None:
-            self._began_at = self._failed_at
-            log.error("database.disk_full", error=str(problem.__cause__))
-
-    def _note_stored(self, began_at: float) -> None:
-        """Small changes may find room in the log's file while the disk is full."""
-        if time.monotonic() - self._failed_at < _DISK_WORKS_AFTER_S:
-            return
-        for_s = round(self._failed_at - began_at)
-        log.info("database.disk_works", refused=self._refused, for_s=for_s)
-        self._began_at, self._refused = None, 0
 
 
 class SqliteDatabase:
@@ -106,7 +69,7 @@ class SqliteDatabase:
         self._brief: deque[Change] = deque()
         """Changes for the loop itself, at the end of this turn or when the line is empty."""
         self._closed = False
-        self._disk = _DiskLog()
+        self._disk = DiskLog()
         self._write_engine = _engine(path, busy_timeout_s=busy_timeout_s)
         self._connection = _connect(self._write_engine, path)
         self._loop_engine = _engine(path, busy_timeout_s=0)
