@@ -10,7 +10,7 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run replicas test test-quick test-machines test-api check format lint types imports golden demo-alerts screenshots secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-pages bench-start images soak clean
+.PHONY: help run replicas test test-quick test-machines test-api check format lint types imports golden demo-alerts screenshots secret-table bench bench-queue bench-browser bench-scrub bench-account bench-analytics bench-attack bench-bodies bench-pages bench-start images simulate soak clean
 
 help: ## Print these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ bench-bodies: .venv/.ready ## Measure memory and stalls of 256 API checks on bod
 bench-pages: .venv/.ready-for-tests ## Measure the first byte, weight and paint of pages over a million results
 	@PYTHONPATH=. $(BIN)/python bench/pages.py $(ARGS)
 
+simulate: .venv/.ready ## Run a million checks with 10,000 light agents on two services: 15 minutes; ARGS="--checks 100000 --agents 1000"
+	@PYTHONPATH=. $(BIN)/python bench/simulate.py $(ARGS)
+
 bench-start: .venv/.ready ## Measure CPU time and memory of a start of the service
 	@$(BIN)/python bench/start.py $(ARGS)
 
@@ -117,7 +120,7 @@ images: ## Build the four images; ENGINE=podman uses Podman, ARGS="--build-arg B
 	$(BUILD) -f Dockerfile.dev -t picket-agent-dev .
 	$(BUILD) -f Dockerfile.service -t picket-service .
 
-soak: .venv/.ready-for-tests ## Inject random faults into three agents and a service, and count the effects; MINUTES=10 ARGS="--seed 7"
+soak: .venv/.ready-for-tests ## Inject random faults into agents and services, and count the effects; MINUTES=10 ARGS="--seed 7 --store postgresql"
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
 
 clean: ## Remove the virtual environment, caches and demo data

@@ -1,17 +1,28 @@
-"""Counts what became of every run, from the service's database file."""
+"""Counts what became of every run, from the service's database."""
 
 import sqlite3
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-_Books = sqlite3.Connection | psycopg.Connection[Any]
+Books = sqlite3.Connection | psycopg.Connection[Any]
+
+
+@contextmanager
+def open_books(database: Path | str) -> Iterator[Books]:
+    """Read the database of services that run or are dead: a file, or an address of PostgreSQL."""
+    if isinstance(database, Path):
+        with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as file:
+            yield file
+        return
+    with psycopg.connect(database, autocommit=True) as connection:
+        yield connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,26 +96,22 @@ class Ledger:
         assert self.late_of_nothing == 0, self.line()
 
 
-def read_ledger(database: Path) -> Ledger:
-    """Read the books of a service that runs or is dead."""
-    with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as file:
-        file.execute("BEGIN")  # one moment for all that is counted
-        counted = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'"
-        return _ledger(file, range(1, _one(file, counted) + 1))
+def read_ledger(database: Path | str) -> Ledger:
+    """Read the books at one moment.
 
-
-def read_postgresql_ledger(url: str) -> Ledger:
-    """Read the books of services that share a database.
-
-    It leaves out numbers, so that no run counts as lost; look for holes in the schedules.
+    PostgreSQL leaves out numbers, so that no run counts as lost; look for holes in the schedules.
     """
-    with psycopg.connect(url) as connection:
-        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", prepare=False)
+    with open_books(database) as books:
+        if isinstance(database, Path):
+            books.execute("BEGIN")
+            counted = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'"
+            return _ledger(books, range(1, _one(books, counted) + 1))
+        books.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         known = "SELECT run_id FROM run_final UNION SELECT id FROM job ORDER BY 1"
-        return _ledger(connection, _column(connection, known))
+        return _ledger(books, _column(books, known))
 
 
-def _ledger(file: _Books, ids: Sequence[int]) -> Ledger:
+def _ledger(file: Books, ids: Sequence[int]) -> Ledger:
     """`ids`: of all runs that there ever were."""
     runs = len(ids)
     final = _column(file, "SELECT run_id FROM result WHERE result_type = 'FINAL'")
@@ -137,7 +144,7 @@ def _ledger(file: _Books, ids: Sequence[int]) -> Ledger:
     )
 
 
-def _unlike_attempts(file: _Books) -> list[int]:
+def _unlike_attempts(file: Books) -> list[int]:
     """The first attempt is 1; the newest is that of the FINAL result, or the one that is open."""
     attempts: dict[int, list[int]] = defaultdict(list)
     for run, attempt in file.execute(
@@ -158,15 +165,15 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _one(file: _Books, query: str) -> int:
+def _one(file: Books, query: str) -> int:
     found: int = file.execute(query).fetchone()[0]
     return found
 
 
-def _column(file: _Books, query: str) -> list[Any]:
+def _column(file: Books, query: str) -> list[Any]:
     return [row[0] for row in file.execute(query)]
 
 
-def _counts(file: _Books, column: str, where: str) -> dict[str, int]:
+def _counts(file: Books, column: str, where: str) -> dict[str, int]:
     rows = file.execute(f"SELECT {column}, count(*) FROM result WHERE {where} GROUP BY 1")
     return dict(rows.fetchall())

@@ -21,6 +21,10 @@ _END_LIMIT_S: Final = 120.0
 """Longer than an agent that stops may try to deliver what is left."""
 
 
+class ChildEndedError(AssertionError):
+    """The process ended before it wrote what was waited for."""
+
+
 @dataclass(slots=True, eq=False)
 class Child:
     """A process of ours; its log lines are JSON."""
@@ -70,7 +74,8 @@ class Child:
         async with asyncio.timeout(_LOG_LIMIT_S):
             while len(found := self.events(name)) < count:
                 assert self._reader is not None
-                assert not self._reader.done(), f"no {name} in:\n{self.output()}"
+                if self._reader.done():
+                    raise ChildEndedError(f"no {name} in:\n{self.output()}")
                 self._changed.clear()
                 await self._changed.wait()
         return found[-1]

@@ -6,13 +6,15 @@ may be without an agent; `QUICK_BACKOFF_S`, the longest first wait after a try o
 `QUICK_MINUTE_S`, how long the minutes of alert settings are. On SIGUSR1 it tells how many tasks it
 has. When the file that `KILL_FILE` names holds the name of a step, the process kills itself with
 SIGKILL at that step, once: `claim`, `results`, `release`, `tick` and `reap`, each `.begun`
-(changed, not committed) or `.committed` (on disk, nobody told). The file `pauses` beside it says
+(changed, not committed) or `.committed` (on disk, nobody told), or on PostgreSQL `.committing`
+(the server was told to commit, and nobody waits for its answer). The file `pauses` beside it says
 when no tick came for long, because the service was dead or stood still.
 """
 
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -30,7 +32,8 @@ with __main__.loading():  # as the service itself
     from service.agents import api, presence, submissions
     from service.alert_channels import rules as channel_rules
     from service.alerting import rules as alert_rules
-    from service.db import databases, sqlite, sqlite_group
+    from service.db import databases, postgresql_group, sqlite, sqlite_group
+    from service.db.postgresql_faults import driver
     from service.jobs import long_poll, model, rules, settle
     from service.locations import health
     from service.locations import rules as location_rules
@@ -96,8 +99,8 @@ class Executioner:
 
     def __init__(self, order: Path) -> None:
         self._order = order
-        self._passed: list[str] = []
-        """Steps of the transaction that is under way."""
+        self._under_way = threading.local()
+        """`steps`: those that the transaction of this thread has passed."""
 
     def watch(self) -> None:
         """Put itself between the service and its database."""
@@ -112,16 +115,31 @@ class Executioner:
         for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread
             _put(module, "carry_out", carry_out)
         _put(sqlite, "carry_out_together", self._looking(sqlite_group.carry_out_together))
+        for name in ("_make_each", "_make_together"):
+            _put(postgresql_group, name, self._committing(getattr(postgresql_group, name)))
+        in_transaction = postgresql_group._in_transaction
+        _put(postgresql_group, "_in_transaction", self._looking(in_transaction))
 
     def _looking(self, carry_out: Callable[..., Any]) -> Callable[..., Any]:
         def carry_out_and_look(*given: Any) -> Any:
+            self._under_way.steps = []
             settled = carry_out(*given)
-            passed, self._passed = self._passed, []
-            for step in passed if settled is not None else ():
+            for step in self._under_way.steps if settled is not None else ():
                 self._end_if_ordered(f"{step}.committed")
             return settled
 
         return carry_out_and_look
+
+    def _committing(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        def make_and_commit(connection: Connection, group: Any) -> Any:
+            settled = make(connection, group)
+            for step in self._under_way.steps:
+                if self._is_ordered(f"{step}.committing"):
+                    driver(connection).pgconn.send_query(b"COMMIT")
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return settled
+
+        return make_and_commit
 
     def _at(
         self, step: str, change: Callable[..., Any], *, did: Callable[[Any], bool] = bool
@@ -131,19 +149,24 @@ class Executioner:
             made = change(*given, **named)
             if did(made):
                 self._end_if_ordered(f"{step}.begun")
-                self._passed.append(step)
+                self._under_way.steps.append(step)
             return made
 
         return changing
 
     def _end_if_ordered(self, step: str) -> None:
+        if self._is_ordered(step):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _is_ordered(self, step: str) -> bool:
+        """Whether the process is to end here; the order is taken away."""
         try:
             ordered = self._order.read_text()
         except FileNotFoundError:
-            return
+            return False
         if ordered == step:
             self._order.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
+        return ordered == step
 
 
 def _did_deal(dealt: Any) -> bool:

@@ -1,10 +1,14 @@
-"""A service, agents, a target, and a proxy that breaks what is between them: all real."""
+"""A service, agents, a target, and a proxy that breaks what is between them: all real.
+
+On PostgreSQL there may be several services, and the proxy spreads connections over those that live.
+"""
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -27,6 +31,9 @@ LEASE_S: Final = 300.0
 SERVICE: Final = "tests.faults.quick_service"
 AGENT: Final = "tests.faults.quick_agent"
 _QUICK: Final = {"QUICK_QUEUE_S": "300", "QUICK_GIVE_UP_S": "2", "QUICK_DELIVERIES": "50"}
+_KEYS: Final = {"KEY_PEPPER": "p" * 32, "SERVICE_MASTER_KEY": "ab" * 32}
+"""What services of one database have in common."""
+_REPLICAS: Final = 2
 _HOLD_S: Final = 90.0
 _SETTLE_S: Final = 120.0
 _SHOWN_LINES: Final = 30
@@ -54,49 +61,75 @@ class Scene:
     agents: list[AgentChild] = field(default_factory=list)
     service_module: str = SERVICE
     triggered: int = 0
-    _service: Child | None = None
-    _port: int = 0
+    postgresql_url: str | None = None
+    """The database. None: each service has a file."""
+    services: list[Child] = field(default_factory=list)
+    incarnation: int = 0
+    """How often a service was started, or lost its database."""
+    _ports: list[int] = field(default_factory=list)
+    """Those of the services, in their order."""
+    _turns: Iterator[int] = field(default_factory=count)
     _checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Bodies by id."""
 
     @property
     def service(self) -> Child:
-        assert self._service is not None
-        return self._service
+        return self.services[0]
 
     @property
     def database(self) -> Path:
         return self.folder / "service" / "picket.db"
 
     @property
-    def url(self) -> str:
-        """The service itself, past the proxy."""
-        return f"http://127.0.0.1:{self._port}"
+    def books(self) -> Path | str:
+        """The database, whatever the engine."""
+        return self.postgresql_url or self.database
 
-    async def start_service(self) -> Child:
-        """Start it, for the first time or again, on the same database."""
+    @property
+    def url(self) -> str:
+        """A service itself, past the proxy."""
+        return f"http://127.0.0.1:{self.find_port() or self._ports[0]}"
+
+    async def start_service(self, number: int = 0) -> Child:
+        """Start a service, for the first time or again, on the same database."""
+        folder = self.folder / (f"service-{number}" if number else "service")
+        shared = {} if self.postgresql_url is None else {**_KEYS, "DATABASE_URL": self.books}
         environ = {
             "SERVICE_HOST": "127.0.0.1",
             "SERVICE_PORT": "0",
             "TRACE_VIEWER_PORT": "off",
-            "SERVICE_DATA_DIR": str(self.folder / "service"),
+            "SERVICE_DATA_DIR": str(folder),
             "FIRST_API_KEY": API_KEY,
             "FIRST_LOCATION_KEY": LOCATION_KEY,
-            "KILL_FILE": str(self._kill_file),
+            "KILL_FILE": str(self._kill_file(number)),
+            **shared,
             **self.quick,
         }
         module = self.service_module
-        self._service = await Child.start(module, environ, nursery=self.nurseries.get(module))
-        ready = await self._service.logged("service.ready")
-        self._port = self.proxy.upstream = ready["port"]
-        # Once it is dead, somebody else may listen there.
-        self.proxy.is_upstream_alive = lambda service=self._service: service.is_alive
-        self._service.fds_at_start = self._service.fds()
-        return self._service
+        service = await Child.start(module, environ, nursery=self.nurseries.get(module))
+        self.services[number:] = [service, *self.services[number + 1 :]]
+        self.incarnation += 1
+        self._ports[number:] = [0, *self._ports[number + 1 :]]
+        self._ports[number] = (await service.logged("service.ready"))["port"]
+        service.fds_at_start = service.fds()
+        return service
 
-    def kill_service_at(self, step: str) -> None:
+    def find_port(self) -> int | None:
+        """A service that is ready, in turns; once it is dead, somebody else may listen there."""
+        living = [
+            port
+            for port, service in zip(self._ports, self.services, strict=True)
+            if port and service.is_alive
+        ]
+        return living[next(self._turns) % len(living)] if living else None
+
+    def kill_service_at(self, step: str, number: int = 0) -> None:
         """The service kills itself at this step; see `quick_service`."""
-        self._kill_file.write_text(step)
+        self._kill_file(number).write_text(step)
+
+    def spare_service(self, number: int) -> None:
+        """The service does not kill itself any more."""
+        self._kill_file(number).unlink(missing_ok=True)
 
     async def service_died(self) -> None:
         """Wait until it was killed."""
@@ -195,7 +228,7 @@ class Scene:
 
     def ledger(self) -> Ledger:
         """What became of the runs so far."""
-        return read_ledger(self.database)
+        return read_ledger(self.books)
 
     async def until(
         self, holds: Callable[[], object | Awaitable[object]], *, limit_s: float = _HOLD_S
@@ -233,15 +266,16 @@ class Scene:
 
     async def strike_set(self) -> None:
         """Stop everything that still runs."""
-        for child in [*self.agents, *([self._service] if self._service else [])]:
+        for child in [*self.agents, *self.services]:
             if child.is_alive:
                 child.signal(signal.SIGCONT)
                 await child.kill()
 
     def outputs(self) -> str:
         """What every process wrote last, and the books."""
-        children = [*self.agents, *([self._service] if self._service else [])]
-        books = self.ledger().line() if self.database.exists() else "no books"
+        children = [*self.agents, *self.services]
+        is_there = self.postgresql_url or self.database.exists()
+        books = self.ledger().line() if is_there else "no books"
         said = [f"--- {child.pid}\n" + "\n".join(child.lines[-_SHOWN_LINES:]) for child in children]
         return "\n".join([books, *said])
 
@@ -266,9 +300,8 @@ class Scene:
     def _living(self) -> list[AgentChild]:
         return [agent for agent in self.agents if agent.is_alive]
 
-    @property
-    def _kill_file(self) -> Path:
-        return self.folder / "kill-at"
+    def _kill_file(self, number: int) -> Path:
+        return self.folder / (f"kill-at-{number}" if number else "kill-at")
 
 
 _RETRY: Final = {"type": "FIXED", "baseBackoffSeconds": 0.2}
@@ -285,9 +318,13 @@ async def set_scene(
     *,
     lease_s: float = LEASE_S,
     nurseries: Mapping[str, Nursery] = MappingProxyType({}),
+    postgresql_url: str | None = None,
     **quick: str,
 ) -> AsyncIterator[Scene]:
-    """A service that runs; `quick` changes its figures, and processes come from `nurseries`."""
+    """A service that runs; `quick` changes its figures, and processes come from `nurseries`.
+
+    `postgresql_url`: two services share this database.
+    """
     async with AsyncExitStack() as stack:
         scene = Scene(
             folder=folder,
@@ -296,9 +333,12 @@ async def set_scene(
             http=await stack.enter_async_context(aiohttp.ClientSession()),
             quick={**_QUICK, "QUICK_LEASE_S": str(lease_s), **quick},
             nurseries=nurseries,
+            postgresql_url=postgresql_url,
         )
+        scene.proxy.find_upstream = scene.find_port
         stack.push_async_callback(scene.strike_set)
-        await scene.start_service()
+        for number in range(1 if postgresql_url is None else _REPLICAS):
+            await scene.start_service(number)
         yield scene
 
 

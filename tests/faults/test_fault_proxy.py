@@ -173,7 +173,7 @@ async def test_a_stop_passes_so_many_bytes_and_leaves_the_connection(
 async def test_nothing_is_passed_to_the_port_of_a_server_that_is_dead(
     proxy: FaultProxy, echo: tuple[Echo, int]
 ) -> None:
-    proxy.is_upstream_alive = lambda: False
+    proxy.find_upstream = lambda: None
     line = await Line.to(proxy)
     await line.say(b"anybody?")
     assert await line.is_reset()

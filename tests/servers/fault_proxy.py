@@ -103,8 +103,8 @@ class FaultProxy:
     def __init__(self) -> None:
         self.upstream = 0
         """The server's port."""
-        self.is_upstream_alive: Callable[[], bool] = lambda: True
-        """False: connections are ended, because the port may be another one's by now."""
+        self.find_upstream: Callable[[], int | None] = lambda: self.upstream
+        """None: connections are ended, because the port may be another one's by now."""
         self.connections_made = 0
         self.hear: Callable[[int, bytes], None] = _forget
         """Told all that clients say as it comes, whatever becomes of it, by the connection."""
@@ -197,10 +197,11 @@ class FaultProxy:
             self._tasks.discard(task)
 
     async def _join(self, hears: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        if not self.is_upstream_alive():
+        upstream = self.find_upstream()
+        if upstream is None:
             _reset(client)
             return
-        back, server = await asyncio.open_connection(_HOST, self.upstream, limit=_CHUNK_BYTES)
+        back, server = await asyncio.open_connection(_HOST, upstream, limit=_CHUNK_BYTES)
         connection = _Connection(client, server, number=self.connections_made)
         self._open.add(connection)
         if self._fault.half_open:

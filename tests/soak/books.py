@@ -2,16 +2,13 @@
 
 import asyncio
 import os
-import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.faults.ledger import Ledger
-from tests.faults.processes import AgentChild
-from tests.faults.scene import Scene
+from tests.faults.ledger import Ledger, open_books
+from tests.faults.processes import AgentChild, Child
 from tests.soak.alerting.comparison import Compared
 
 LONGEST_SILENCE_S: Final = 15.0
@@ -33,9 +30,9 @@ async def size_of_agent(agent: AgentChild) -> Size:
     return Size(tasks=round(await agent.metric("tasks")), fds=agent.fds())
 
 
-async def size_of_service(scene: Scene) -> Size:
+async def size_of_service(service: Child) -> Size:
     """By its own word, and by /proc."""
-    return Size(tasks=await scene.service_tasks(), fds=scene.service.fds())
+    return Size(tasks=len(await service.tasks()), fds=service.fds())
 
 
 async def at_rest(measure: Callable[[], Awaitable[Size]], limit: Size | None = None) -> Size:
@@ -53,10 +50,10 @@ async def at_rest(measure: Callable[[], Awaitable[Size]], limit: Size | None = N
     return seen
 
 
-def stored_pings(database: Path) -> int:
+def stored_pings(database: Path | str) -> int:
     """Heartbeat pings that the service has."""
-    with closing(sqlite3.connect(database, timeout=10)) as file:
-        found: int = file.execute("SELECT count(*) FROM ping").fetchone()[0]
+    with open_books(database) as books:
+        found: int = books.execute("SELECT count(*) FROM ping").fetchone()[0]
     return found
 
 

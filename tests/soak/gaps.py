@@ -1,16 +1,19 @@
 """What a soak must not leave: due times without a record, and long silences after a fault."""
 
 import asyncio
-import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from time import monotonic
 from typing import Final
+
+import psycopg
+
+from tests.faults.ledger import open_books
 
 _LOOK_S: Final = 0.1
 
@@ -52,19 +55,19 @@ def _holes_of(found: Sequence[tuple[int, int]], period_ms: int, until_ms: int) -
     return max(0, between - more) + max(0, (until_ms - times[-1]) // period_ms)
 
 
-def scheduled_records(database: Path) -> dict[str, list[tuple[int, int]]]:
+def scheduled_records(database: Path | str) -> dict[str, list[tuple[int, int]]]:
     """The records of all due times, by check."""
     found: dict[str, list[tuple[int, int]]] = {}
-    with closing(sqlite3.connect(database, timeout=60)) as file:
-        for check, due_ms, count in file.execute(_SCHEDULED):
+    with open_books(database) as books:
+        for check, due_ms, count in books.execute(_SCHEDULED):
             found.setdefault(check, []).append((due_ms, count))
     return found
 
 
-def failed_heartbeats(database: Path) -> list[tuple[str, int]]:
+def failed_heartbeats(database: Path | str) -> list[tuple[str, int]]:
     """Token and time in ms of each run of a heartbeat that failed."""
-    with closing(sqlite3.connect(database, timeout=60)) as file:
-        return file.execute(_FAILED_HEARTBEATS).fetchall()
+    with open_books(database) as books:
+        return books.execute(_FAILED_HEARTBEATS).fetchall()
 
 
 def count_wrong(
@@ -112,11 +115,13 @@ def _covered_s(spans: Sequence[Span], begin: float, end: float) -> float:
 class Watch:
     """Notes when faults begin and end, and when results come."""
 
-    database: Path
+    database: Path | str
     faults: list[Span] = field(default_factory=list)
     results: list[float] = field(default_factory=list)
     until: float = 0.0
     """When `listen` last looked."""
+    seen: int = 0
+    """How many results there were."""
 
     @contextmanager
     def fault(self) -> Iterator[None]:
@@ -129,13 +134,18 @@ class Watch:
 
     async def listen(self) -> None:
         """Note results that judge a target, until it is cancelled."""
-        before = 0
-        with closing(sqlite3.connect(self.database, timeout=60, isolation_level=None)) as file:
+        while True:
+            with suppress(psycopg.OperationalError):  # PostgreSQL is away
+                await self._listen()
+            await asyncio.sleep(_LOOK_S)
+
+    async def _listen(self) -> None:
+        with open_books(self.database) as books:
             while True:
-                now = file.execute(_JUDGED).fetchone()[0]
-                if now > before:
+                now = books.execute(_JUDGED).fetchone()[0]
+                if now > self.seen:
                     self.results.append(monotonic())
-                before, self.until = now, monotonic()
+                self.seen, self.until = now, monotonic()
                 await asyncio.sleep(_LOOK_S)
 
     def silences_s(self) -> list[float]:

@@ -8,7 +8,9 @@ from random import Random
 from time import monotonic
 from typing import Final
 
-from tests.faults.processes import AgentChild
+import psycopg
+
+from tests.faults.processes import AgentChild, Child, ChildEndedError
 from tests.faults.scene import CLAIM, HELLO, RELEASE, RENEW, RESULTS, Scene
 from tests.servers.fault_proxy import (
     BLACK_HOLE,
@@ -20,18 +22,28 @@ from tests.servers.fault_proxy import (
     Fault,
     http_answer,
 )
+from tests.servers.postgresql import LocalPostgres
 from tests.soak.gaps import Watch
 
+_MOMENTS: Final = ("begun", "committed")
 STEPS: Final = tuple(
-    f"{step}.{when}"
+    f"{step}.{moment}"
     for step in ("claim", "results", "release", "tick", "reap")
-    for when in ("begun", "committed")
+    for moment in _MOMENTS
 )
+STEPS_OF_REPLICAS: Final = (*STEPS, *(step.replace("begun", "committing") for step in STEPS[::2]))
 _CALLS: Final = (CLAIM, RENEW, RELEASE, RESULTS, HELLO)
 _STEP_PATIENCE_S: Final = 4.0
 _LONG_OUTAGES: Final = 0.2
 """How many of the outages are so long that heartbeats turn due in them."""
 _LONG_S: Final = 40.0
+_AWAY_S: Final = 60.0
+"""How long PostgreSQL is stopped, if the soak is long enough for that."""
+_SUPERVISED_S: Final = 0.5
+_CUT_OFF: Final = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
 
 
 class Mischief:
@@ -56,8 +68,10 @@ class Mischief:
         self._names = tuple(agents)
         self._among_processes = Random(f"{seed} processes")
         self._between = Random(f"{seed} between")
+        self._at_database = Random(f"{seed} database")
         self._began = monotonic()
         self._until = self._began + for_s
+        self._for_s = for_s
 
     async def strike_processes(self) -> None:
         """Kill, stop and freeze, one after the other."""
@@ -79,6 +93,34 @@ class Mischief:
             with self._watch.fault():
                 await dice.choice((self._slow, self._stand_still, self._arm, self._refuse))()
                 self._scene.proxy.heal()
+
+    async def strike_database(self, server: LocalPostgres) -> None:
+        """Cut everybody off now and then, and stop PostgreSQL once, for a minute."""
+        dice = self._at_database
+        stops_at = self._began + self._for_s / 3
+        while monotonic() < self._until:
+            await asyncio.sleep(dice.uniform(2.0, 10.0))
+            with self._watch.fault():
+                self._scene.incarnation += 1
+                if monotonic() >= stops_at:
+                    stops_at = float("inf")
+                    await self._stop_database(server)
+                else:
+                    await asyncio.to_thread(self._cut_all_off)
+                self._scene.incarnation += 1
+
+    async def _stop_database(self, server: LocalPostgres) -> None:
+        away_s = min(_AWAY_S, self._for_s / 3)
+        self._say(f"PostgreSQL is stopped for {away_s:.0f} s")
+        await asyncio.to_thread(server.stop)
+        await asyncio.sleep(away_s)
+        await asyncio.to_thread(server.start)
+        self._say("PostgreSQL is there again")
+
+    def _cut_all_off(self) -> None:
+        self._say("PostgreSQL ends all connections")
+        with psycopg.connect(str(self._scene.books), autocommit=True) as connection:
+            connection.execute(_CUT_OFF)
 
     def _say(self, what: str) -> None:
         self.struck += 1
@@ -156,28 +198,46 @@ class Mischief:
         self._agents[name].signal(signal.SIGCONT)
 
     async def _kill_service(self) -> None:
-        self._say("the service is killed")
-        await self._scene.service.kill()
-        await self._start_service_again()
+        number, service = self._choose_service()
+        self._say(f"service {number} is killed")
+        await service.kill()
+        await self._start_service_again(number)
 
     async def _stop_service(self) -> None:
-        self._say("the service is told to stop")
-        await self._scene.service.stop()
-        await self._start_service_again()
+        number, service = self._choose_service()
+        self._say(f"service {number} is told to stop")
+        await service.stop()
+        await self._start_service_again(number)
 
     async def _kill_service_at_a_step(self) -> None:
-        step = self._among_processes.choice(STEPS)
-        self._say(f"the service is killed at {step}")
-        self._scene.kill_service_at(step)
+        number, service = self._choose_service()
+        steps = STEPS if self._scene.postgresql_url is None else STEPS_OF_REPLICAS
+        step = self._among_processes.choice(steps)
+        self._say(f"service {number} is killed at {step}")
+        self._scene.kill_service_at(step, number)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._scene.service.process.wait(), _STEP_PATIENCE_S)
-        (self._scene.folder / "kill-at").unlink(missing_ok=True)
-        await self._scene.service.kill()
-        await self._start_service_again()
+            await asyncio.wait_for(service.process.wait(), _STEP_PATIENCE_S)
+        self._scene.spare_service(number)
+        await service.kill()
+        await self._start_service_again(number)
 
-    async def _start_service_again(self) -> None:
+    def _choose_service(self) -> tuple[int, Child]:
+        services = self._scene.services
+        number = self._among_processes.randrange(len(services)) if len(services) > 1 else 0
+        return number, services[number]
+
+    async def _start_service_again(self, number: int) -> None:
         await asyncio.sleep(self._among_processes.uniform(0, 2.0))
-        await self._scene.start_service()
+        while True:
+            try:
+                await self._scene.start_service(number)
+            except ChildEndedError:
+                # It cannot begin without PostgreSQL; whoever supervises it starts it again.
+                if self._scene.postgresql_url is None:
+                    raise
+                await asyncio.sleep(_SUPERVISED_S)
+            else:
+                return
 
     async def _start_again(self, name: str) -> None:
         await asyncio.sleep(self._among_processes.uniform(0, 2.0))

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import socket
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import cycle
@@ -14,6 +15,7 @@ import aiohttp
 
 from tests.faults.processes import AgentChild, Child
 from tests.faults.scene import API_KEY, Scene
+from tests.servers.postgresql import LocalPostgres
 from tests.soak.alerting.channels import Alerting, count_faults, has_timers, has_waiting
 from tests.soak.books import (
     LONGEST_SILENCE_S,
@@ -62,7 +64,10 @@ class Soak:
         tcp_port: int,
         dns_port: int,
         seed: int,
+        server: LocalPostgres | None = None,
     ) -> None:
+        """`server`: that of the database. None: each service has a file."""
+        self._server = server
         self._scene = scene
         self._secrecy = secrecy
         self._alerting = alerting
@@ -87,7 +92,7 @@ class Soak:
         """Whether no fault is left, and all pings from before have arrived."""
         self._paused_at_ms = 0
         """When the checks were deactivated."""
-        self._watch = Watch(scene.database)
+        self._watch = Watch(scene.books)
 
     async def run(self, *, for_s: float) -> Outcome:
         """Break things for so long; what is left then."""
@@ -112,6 +117,8 @@ class Soak:
         async with asyncio.TaskGroup() as group:
             group.create_task(mischief.strike_processes(), name="strike-processes")
             group.create_task(mischief.strike_connections(), name="strike-connections")
+            if self._server is not None:
+                group.create_task(mischief.strike_database(self._server), name="strike-database")
             group.create_task(self._ebb_and_flow(until), name="tide")
         print(f"{mischief.struck} faults; now it settles", flush=True)  # noqa: T201 - what a person watches
         await self._settle(visits)
@@ -122,9 +129,10 @@ class Soak:
 
     async def _start(self) -> None:
         scene = self._scene
-        await scene.service.stop()
         scene.quick = {**scene.quick, **self._marks}
-        await scene.start_service()
+        for number, service in enumerate(scene.services):
+            await service.stop()
+            await scene.start_service(number)
         await self._secrecy.begin(scene)
         await self._alerting.begin(scene)
         for name in AGENTS:
@@ -142,15 +150,17 @@ class Soak:
         await scene.until(lambda: scene.ledger().final >= self._acknowledged, limit_s=_WARM_UP_S)
         await self._crowd()
         measured = (at_rest(partial(size_of_agent, one)) for one in self._agents.values())
-        agents = await asyncio.gather(*measured)
-        largest = Size(tasks=max(one.tasks for one in agents), fds=max(one.fds for one in agents))
-        return largest, await at_rest(partial(size_of_service, scene))
+        agents = _largest(await asyncio.gather(*measured))
+        measured = (at_rest(partial(size_of_service, one)) for one in scene.services)
+        return agents, _largest(await asyncio.gather(*measured))
 
     async def _crowd(self) -> None:
-        """Ask so much at once that the service opens each of its readers of the database."""
-        url, headers = f"{self._scene.url}/v1/checks", {"authorization": f"Bearer {API_KEY}"}
+        """Ask so much at once that each service opens all of its readers of the database."""
+        headers = {"authorization": f"Bearer {API_KEY}"}
+        asked = _CROWD * len(self._scene.services)
         async with aiohttp.ClientSession(raise_for_status=True, headers=headers) as visitors:
-            await asyncio.gather(*(visitors.get(url) for _ in range(_CROWD)))
+            urls = (f"{self._scene.url}/v1/checks" for _ in range(asked))
+            await asyncio.gather(*(visitors.get(url) for url in urls))
 
     async def _visit(self) -> None:
         """People who want a run now; some of them get no answer."""
@@ -202,27 +212,27 @@ class Soak:
             await agent.logged("agent.ready")
         before = self._pings
         with suppress(AssertionError):  # what is lost is counted; a paused check takes no ping
-            await scene.until(lambda: stored_pings(scene.database) >= before, limit_s=_SETTLE_S)
+            await scene.until(lambda: stored_pings(scene.books) >= before, limit_s=_SETTLE_S)
         self._is_calm = True
         await asyncio.gather(*visits)
         with suppress(AssertionError):
             await scene.until(self._pings_arrived, limit_s=_SETTLE_S)
             # An alert that is due when checks are deactivated is made, or is not.
-            await scene.until(lambda: not has_timers(scene.database), limit_s=_SETTLE_S)
+            await scene.until(lambda: not has_timers(scene.books), limit_s=_SETTLE_S)
         self._paused_at_ms = time_ns() // 1_000_000
         for check, (kind, body) in self._checks.items():
             await scene.ask("PUT", f"/v1/checks/{kind}/{check}", {**body, "activated": False})
         with suppress(AssertionError):  # what is left is counted
             await scene.until(lambda: scene.ledger().is_settled, limit_s=_SETTLE_S)
             await scene.until(self._nothing_waits, limit_s=_SETTLE_S)
-            await scene.until(lambda: not has_waiting(scene.database), limit_s=_SETTLE_S)
+            await scene.until(lambda: not has_waiting(scene.books), limit_s=_SETTLE_S)
 
     async def _nothing_waits(self) -> bool:
         waiting = [await agent.metric("results_spooled") for agent in self._agents.values()]
         return not any(waiting)
 
     def _pings_arrived(self) -> bool:
-        return stored_pings(self._scene.database) >= self._pings
+        return stored_pings(self._scene.books) >= self._pings
 
     async def _count(self, agent_size: Size, service_size: Size) -> Outcome:
         scene = self._scene
@@ -231,9 +241,9 @@ class Soak:
                 _leaked(agent, partial(size_of_agent, agent), agent_size)
                 for agent in self._agents.values()
             ),
-            _leaked(scene.service, partial(size_of_service, scene), service_size),
+            *(_leaked(one, partial(size_of_service, one), service_size) for one in scene.services),
         )
-        wanted = {scene.service.pid, *(agent.pid for agent in self._agents.values())}
+        wanted = {child.pid for child in (*scene.services, *self._agents.values())}
         [mark] = (f"{name}={value}" for name, value in self._marks.items())
         astray = marked_processes(mark) - wanted
         ledger = scene.ledger()
@@ -241,27 +251,27 @@ class Soak:
         searched = await asyncio.to_thread(self._secrecy.search, scene)
         print(searched.line(), flush=True)  # noqa: T201 - what a person watches
         bodies = {check: body for check, (_, body) in self._checks.items()}
-        alerting = self._alerting.compare(scene.database, bodies)
+        alerting = self._alerting.compare(scene.books, bodies)
         for fault in alerting.faults:
             print(fault)  # noqa: T201 - what a person watches
-        failed = failed_heartbeats(scene.database)
+        failed = failed_heartbeats(scene.books)
         return Outcome(
             ledger=ledger,
             acknowledged=self._acknowledged,
             pings=self._pings,
-            stored_pings=stored_pings(scene.database),
+            stored_pings=stored_pings(scene.books),
             leaked_tasks=sum(size.tasks for size in leaked),
             leaked_processes=len(astray | marked_processes(mark)),
             leaked_fds=sum(size.fds for size in leaked),
             leaked_secrets=len(searched.leaks),
             holes=count_holes(
-                scheduled_records(scene.database),
+                scheduled_records(scene.books),
                 self._periods_ms(),
                 until_ms=self._paused_at_ms - _DUE_SLACK_MS,
             ),
             failed_heartbeats=len(failed),
             wrong_heartbeats=count_wrong(failed, self._answered, period_ms=_PERIOD_S * 1000),
-            unsteady_failures=count_faults(scene.database),
+            unsteady_failures=count_faults(scene.books),
             alerting=alerting,
             silence_p99_s=p99(self._silences_s()),
         )
@@ -281,6 +291,10 @@ class Soak:
             check: 1000 * (60 * body["frequency"] or body["frequencyOffset"])
             for check, (_, body) in self._checks.items()
         }
+
+
+def _largest(sizes: Sequence[Size]) -> Size:
+    return Size(tasks=max(one.tasks for one in sizes), fds=max(one.fds for one in sizes))
 
 
 async def _leaked(child: Child, measure: partial[Any], before: Size) -> Size:

@@ -1,19 +1,20 @@
 """Alerts in a soak: channels to an unreliable receiver, checks of pages that fail, the books."""
 
-import sqlite3
+import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, Engine, create_engine, make_url
 
 from service.alerting.model import AlertPolicy, AlertType
 from service.alerting.replay import Replay
 from service.alerting.rules import choose_settings, read_policy
 from service.results import actions as results
+from tests.faults.ledger import open_books
 from tests.faults.scene import Scene
 from tests.soak.alerting.comparison import (
     Compared,
@@ -31,6 +32,7 @@ QUICK: Final = {
 }
 """For the service."""
 _SCALE: Final = int(QUICK["QUICK_MINUTE_S"]) / 60
+_NAME: Final = "Unsteady"
 _ALL: Final = dict.fromkeys(("sendFailure", "sendDegraded", "sendRecovery"), True)
 _CHANNELS: Final[Mapping[str, Mapping[str, bool]]] = MappingProxyType(
     {
@@ -40,7 +42,6 @@ _CHANNELS: Final[Mapping[str, Mapping[str, bool]]] = MappingProxyType(
         GOING: _ALL,
     }
 )
-_NAME: Final = "Unsteady"
 _SETTINGS: Final[tuple[Mapping[str, Any], ...]] = (
     {},
     {"runBasedEscalation": {"failedRunThreshold": 3}},
@@ -52,14 +53,15 @@ _SETTINGS: Final[tuple[Mapping[str, Any], ...]] = (
 _MUTED: Final = 4
 _FAULTS: Final = (
     "SELECT count(*) FROM result r JOIN check_ c ON c.id = r.check_id"
-    " WHERE r.result_type = 'FINAL' AND r.status NOT IN ('PASSED', 'MISSED') AND c.name LIKE ?"
+    " WHERE r.result_type = 'FINAL' AND r.status NOT IN ('PASSED', 'MISSED')"
+    f" AND c.name LIKE '{_NAME} %'"
 )
 _ALERTS: Final = (
     "SELECT id, check_id, alert_type, result_id, reminder, notified FROM check_alert"
     " ORDER BY serial"
 )
 _NOTIFICATIONS: Final = (
-    "SELECT n.id, alert_id, json_extract(c.config, '$.name'), status, attempts, outcome"
+    "SELECT n.id, alert_id, c.config, status, attempts, outcome"
     " FROM alert_notification n JOIN alert_channel c ON c.id = channel_id ORDER BY serial"
 )
 
@@ -96,19 +98,24 @@ class Alerting:
             body = {"type": "WEBHOOK", "config": config, "autoSubscribe": True, **switches}
             await scene.ask("POST", "/v1/alert-channels", body)
 
-    def compare(self, database: Path, checks: Mapping[str, Mapping[str, Any]]) -> Compared:
+    def compare(self, database: Path | str, checks: Mapping[str, Mapping[str, Any]]) -> Compared:
         """Compare what there is with what there should be; `checks`: bodies by id."""
         return compare(self._read(database, checks))
 
-    def _read(self, database: Path, checks: Mapping[str, Mapping[str, Any]]) -> Told:
-        with closing(sqlite3.connect(database, timeout=60)) as file:
-            ended = dict(file.execute("SELECT id, updated_ms FROM check_"))
-            notifications = [Notification(*row) for row in file.execute(_NOTIFICATIONS)]
+    def _read(self, database: Path | str, checks: Mapping[str, Mapping[str, Any]]) -> Told:
+        with open_books(database) as books:
+            ended = dict(books.execute("SELECT id, updated_ms FROM check_").fetchall())
+            notifications = [
+                Notification(first, alert, _name_in(config), *more)
+                for first, alert, config, *more in books.execute(_NOTIFICATIONS)
+            ]
             alerts = {
                 alert_id: Made(check_id, AlertType(kind), result_id, reminder, bool(notified))
-                for alert_id, check_id, kind, result_id, reminder, notified in file.execute(_ALERTS)
+                for alert_id, check_id, kind, result_id, reminder, notified in books.execute(
+                    _ALERTS
+                )
             }
-        engine = create_engine(f"sqlite:///{database}")
+        engine = _engine(database)
         with engine.connect() as connection:
             replays = {
                 check_id: _replay_of(connection, check_id, body, ended_ms=ended[check_id])
@@ -122,6 +129,17 @@ class Alerting:
             notifications=notifications,
             arrivals=self.site.arrivals,
         )
+
+
+def _name_in(config: Any) -> str:
+    """The name of a channel; SQLite keeps its settings as text."""
+    return str((json.loads(config) if isinstance(config, str) else config)["name"])
+
+
+def _engine(database: Path | str) -> Engine:
+    if isinstance(database, Path):
+        return create_engine(f"sqlite:///{database}")
+    return create_engine(make_url(database).set(drivername="postgresql+psycopg"))
 
 
 def _replay_of(
@@ -145,30 +163,30 @@ def _policy_of(body: Mapping[str, Any]) -> AlertPolicy:
     return replace(policy, failing_ms=failing_ms, reminder_ms=round(policy.reminder_ms * _SCALE))
 
 
-def has_waiting(database: Path) -> bool:
+def has_waiting(database: Path | str) -> bool:
     """Whether a notification is on its way."""
     query = "SELECT count(*) FROM alert_notification WHERE status = 'IN_PROGRESS'"
     return _count(database, query) > 0
 
 
-def has_timers(database: Path) -> bool:
+def has_timers(database: Path | str) -> bool:
     """Whether an alert is due after some time."""
     return _count(database, "SELECT count(*) FROM alert_state WHERE timer_ms IS NOT NULL") > 0
 
 
-def count_faults(database: Path) -> int:
+def count_faults(database: Path | str) -> int:
     """How many runs found fault with pages that fail at times."""
-    return _count(database, _FAULTS, f"{_NAME} %")
+    return _count(database, _FAULTS)
 
 
-def _count(database: Path, query: str, *values: str) -> int:
-    with closing(sqlite3.connect(database, timeout=60)) as file:
-        found: int = file.execute(query, values).fetchone()[0]
+def _count(database: Path | str, query: str) -> int:
+    with open_books(database) as books:
+        found: int = books.execute(query).fetchone()[0]
     return found
 
 
 @asynccontextmanager
 async def alerting_of(scene: Scene, *, seed: object) -> AsyncIterator[Alerting]:
     """Serve the pages and the receiver."""
-    async with unreliable_site(seed=seed, find_sender=lambda: scene.service.pid) as site:
+    async with unreliable_site(seed=seed, find_sender=lambda: scene.incarnation) as site:
         yield Alerting(site)

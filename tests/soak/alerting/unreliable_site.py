@@ -36,7 +36,7 @@ class Arrival:
     channel: str
     id: str
     sender: int
-    """The process that sent it."""
+    """The incarnation of the service that sent it."""
     is_taken: bool = False
     """Whether it was answered with 200."""
 
@@ -120,7 +120,7 @@ class UnreliableSite:
 async def unreliable_site(
     *, seed: object, find_sender: Callable[[], int]
 ) -> AsyncIterator[UnreliableSite]:
-    """Serve it for as long as the block lasts; `find_sender`: the pid of who sends alerts now."""
+    """Serve it for as long as the block lasts; `find_sender`: the sender's incarnation by now."""
     site = UnreliableSite(seed=seed, find_sender=find_sender)
     app = web.Application()
     app.router.add_get("/page/{page}", site.show)
