@@ -1,25 +1,15 @@
-"""Two services that share one PostgreSQL, and four agents: real processes, killed and cut off."""
+"""Several services that share one PostgreSQL, and four agents: killed and cut off."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
-import aiohttp
-import psycopg
 import pytest
 
-from tests.builders.agent_process import NO_RUNTIMES
-from tests.faults.ledger import Ledger, read_postgresql_ledger
 from tests.faults.nursery import Nursery
-from tests.faults.processes import AgentChild, Child
-from tests.faults.scene import AGENT, API_KEY, LOCATION_KEY, SERVICE
-from tests.faults.target import Target, serve_target
+from tests.faults.replicas import Replicas, set_replicas
 from tests.servers.postgresql import (
     LocalPostgres,
     PostgresServer,
@@ -29,149 +19,8 @@ from tests.servers.postgresql import (
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
-_PERIOD_MS: Final = 10_000
-_LIMIT_S: Final = 150.0
 _AWAY_S: Final = 25.0
 """Longer than a change waits for the database (QUICK_GIVE_UP_S)."""
-_SHARED: Final = {
-    "SERVICE_HOST": "127.0.0.1",
-    "TRACE_VIEWER_PORT": "off",
-    "FIRST_API_KEY": API_KEY,
-    "FIRST_LOCATION_KEY": LOCATION_KEY,
-    "KEY_PEPPER": "p" * 32,
-    "SERVICE_MASTER_KEY": "ab" * 32,
-    "QUICK_LEASE_S": "20",
-    "QUICK_QUEUE_S": "300",
-    "QUICK_GIVE_UP_S": "20",
-    "QUICK_DELIVERIES": "50",
-}
-
-
-@dataclass(slots=True)
-class Pair:
-    """The services and what belongs to them."""
-
-    folder: Path
-    database: str
-    target: Target
-    http: aiohttp.ClientSession
-    nurseries: Mapping[str, Nursery]
-    services: dict[str, Child] = field(default_factory=dict)
-    urls: dict[str, str] = field(default_factory=dict)
-    agents: list[AgentChild] = field(default_factory=list)
-    bodies: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What checks were made of, by id."""
-    triggered: int = 0
-
-    async def start_service(self, name: str) -> None:
-        """Start a service, or start it again where it was."""
-        environ = {
-            **_SHARED,
-            "DATABASE_URL": self.database,
-            "SERVICE_PORT": self.urls.get(name, ":0").rpartition(":")[2],
-            "SERVICE_DATA_DIR": str(self.folder / name),
-            "KILL_FILE": str(self.folder / name / "kill-at"),
-        }
-        (self.folder / name).mkdir(exist_ok=True)
-        self.services[name] = await Child.start(SERVICE, environ, nursery=self.nurseries[SERVICE])
-        ready = await self.services[name].logged("service.ready")
-        self.urls[name] = f"http://127.0.0.1:{ready['port']}"
-
-    async def start_agent(self, name: str, *, at: str) -> None:
-        """Start an agent of a service."""
-        environ = {
-            "API_KEY": LOCATION_KEY,
-            "PICKET_RUNTIMES": str(NO_RUNTIMES),
-            "SERVICE_URL": self.urls[at],
-            "AGENT_HEALTH_PORT": "0",
-            "HEARTBEAT_PORT": "0",
-            "AGENT_DATA_DIR": str(self.folder / name),
-        }
-        agent = await AgentChild.start(AGENT, environ, nursery=self.nurseries[AGENT])
-        self.agents.append(agent)
-        await agent.logged("agent.ready")
-
-    async def ask(self, at: str, method: str, path: str, body: Any = None) -> Any:
-        """One request of the public API of a service, which must succeed."""
-        headers = {"authorization": f"Bearer {API_KEY}"}
-        url = self.urls[at] + path
-        async with self.http.request(method, url, json=body, headers=headers) as answer:
-            text = await answer.text()
-            assert answer.status < 300, f"{answer.status} {text}"
-            return await answer.json() if text else None
-
-    async def check(self, at: str, *, frequency_s: int) -> str:
-        """A check of a page; 0: once a day."""
-        rhythm = {"frequency": 0, "frequencyOffset": frequency_s} if frequency_s else {}
-        body = {
-            "name": "Page",
-            "request": {"method": "GET", "url": self.target.url + "/"},
-            "privateLocations": ["default"],
-            "frequency": 1440,
-            "doubleCheck": False,
-            "maxResponseTime": 30_000,
-            "degradedResponseTime": 30_000,
-            **rhythm,
-        }
-        check_id = str((await self.ask(at, "POST", "/v1/checks/api", body))["id"])
-        self.bodies[check_id] = body
-        return check_id
-
-    async def pause(self, at: str, check_id: str) -> None:
-        """Schedule no more runs of a check."""
-        body = {**self.bodies[check_id], "activated": False}
-        await self.ask(at, "PUT", f"/v1/checks/api/{check_id}", body)
-
-    async def trigger(self, at: str, check_ids: list[str]) -> str:
-        """Run these checks now; the id of the first one's session."""
-        target = {"target": {"checkId": check_ids}}
-        answer = await self.ask(at, "POST", "/v1/check-sessions/trigger", target)
-        self.triggered += len(check_ids)
-        return str(answer["sessions"][0]["checkSessionId"])
-
-    def cut_all_off(self) -> None:
-        """End every connection to the database."""
-        with psycopg.connect(self.database, autocommit=True) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-
-    def ledger(self) -> Ledger:
-        """What became of the runs so far."""
-        return read_postgresql_ledger(self.database)
-
-    def due_times(self) -> Mapping[str, list[tuple[int, int]]]:
-        """By check, when its scheduled runs that are over were due, and how many due times each is.
-
-        It is more than one where the services stood still.
-        """
-        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        with psycopg.connect(self.database) as connection:
-            for check_id, *due in connection.execute(
-                "SELECT check_id, scheduled_ms, coalesce(due_times, 1) FROM result"
-                " WHERE result_type = 'FINAL' AND source = 'SCHEDULER' ORDER BY scheduled_ms"
-            ):
-                found[check_id].append((due[0], due[1]))
-        return found
-
-    async def until(self, holds: Callable[[], object]) -> None:
-        """Wait until something holds that nobody announces."""
-        try:
-            async with asyncio.timeout(_LIMIT_S):
-                while True:
-                    if await asyncio.to_thread(holds):
-                        return
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            said = [child.output()[-4000:] for child in self.services.values()]
-            raise AssertionError("\n".join([self.ledger().line(), *said])) from None
-
-    async def stop(self) -> None:
-        """Kill everything that still runs."""
-        for child in [*self.agents, *self.services.values()]:
-            if child.is_alive:
-                await child.kill()
 
 
 @pytest.fixture(scope="module")
@@ -183,31 +32,13 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 async def pair(
     tmp_path: Path, postgres: PostgresServer, nurseries: Mapping[str, Nursery]
-) -> AsyncIterator[Pair]:
+) -> AsyncIterator[Replicas]:
     with postgres.database() as url:
-        async with _pair(tmp_path, url, nurseries) as made:
+        async with set_replicas(tmp_path, url, nurseries) as made:
             yield made
 
 
-@asynccontextmanager
-async def _pair(folder: Path, url: str, nurseries: Mapping[str, Nursery]) -> AsyncIterator[Pair]:
-    """Two services on a database, with two agents each."""
-    async with AsyncExitStack() as stack:
-        made = Pair(
-            folder=folder,
-            database=url,
-            target=await stack.enter_async_context(serve_target()),
-            http=await stack.enter_async_context(aiohttp.ClientSession()),
-            nurseries=nurseries,
-        )
-        stack.push_async_callback(made.stop)
-        await asyncio.gather(made.start_service("one"), made.start_service("two"))
-        for number, name in enumerate(("one", "two", "one", "two")):
-            await made.start_agent(f"agent-{number}", at=name)
-        yield made
-
-
-async def test_every_run_ends_once_whichever_service_dies_or_is_cut_off(pair: Pair) -> None:
+async def test_every_run_ends_once_whichever_service_dies_or_is_cut_off(pair: Replicas) -> None:
     checks = [await pair.check(at, frequency_s=10) for at in ("one", "two") for _ in range(4)]
     for number in range(6):
         await pair.trigger("one" if number % 2 else "two", checks)
@@ -217,7 +48,7 @@ async def test_every_run_ends_once_whichever_service_dies_or_is_cut_off(pair: Pa
             await pair.services["two"].kill()
             await pair.start_service("two")
     await pair.until(lambda: all(len(times) >= 4 for times in pair.due_times().values()))
-    await _assert_balanced(pair, checks)
+    await pair.assert_balanced("one", checks)
 
 
 async def test_every_run_ends_once_when_the_database_is_away_for_a_while(
@@ -228,7 +59,7 @@ async def test_every_run_ends_once_when_the_database_is_away_for_a_while(
         (server := LocalPostgres(require_programs(), Path(folder))).running() as postgres,
         postgres.database() as url,
     ):
-        async with _pair(tmp_path, url, nurseries) as pair:
+        async with set_replicas(tmp_path, url, nurseries) as pair:
             checks = [await pair.check(at, frequency_s=10) for at in ("one", "two")]
             await pair.trigger("one", checks)
             await pair.until(lambda: all(map(pair.due_times().get, checks)))
@@ -237,26 +68,11 @@ async def test_every_run_ends_once_when_the_database_is_away_for_a_while(
             assert all(one.is_alive for one in pair.services.values())
             await asyncio.to_thread(server.start)
             await pair.until(lambda: all(len(times) >= 4 for times in pair.due_times().values()))
-            await _assert_balanced(pair, checks)
-
-
-async def _assert_balanced(pair: Pair, checks: list[str]) -> None:
-    """Every due time and every wish ended once, and there is no hole."""
-    for check_id in checks:
-        await pair.pause("one", check_id)
-    await pair.until(lambda: pair.ledger().is_settled and not pair.ledger().open_sessions)
-    ledger = pair.ledger()
-    ledger.assert_balanced(triggered=pair.triggered)
-    assert set(ledger.statuses) <= {"PASSED", "MISSED"}, ledger.line()
-    due_times = pair.due_times()
-    assert due_times.keys() == set(checks)
-    for times in due_times.values():
-        for (sooner_ms, number), (later_ms, _) in pairwise(times[1:]):
-            assert later_ms - sooner_ms == number * _PERIOD_MS, times
+            await pair.assert_balanced("one", checks)
 
 
 async def test_agents_of_either_service_hear_at_once_of_runs_that_the_other_one_queued(
-    pair: Pair,
+    pair: Replicas,
 ) -> None:
     check = await pair.check("one", frequency_s=0)
     await pair.until(lambda: pair.ledger().final == 1)

@@ -130,9 +130,19 @@ def _user() -> int | None:
 class LocalPostgres:
     """A server of our own in a folder, reached by a socket in it; can be stopped and started."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(
+        self,
+        programs: Path,
+        folder: Path,
+        *,
+        wal: Path | None = None,
+        copy_of: "LocalPostgres | None" = None,
+    ) -> None:
+        """`wal`: the folder of the log, if not in the same; `copy_of`: what it follows."""
         self._programs = programs
         self._folder = folder
+        self._wal = wal
+        self._copy_of = copy_of
         self._process: subprocess.Popen[bytes] | None = None
         """None: it is stopped."""
 
@@ -140,15 +150,24 @@ class LocalPostgres:
     def running(self) -> Iterator[PostgresServer]:
         """Make the folder, and run the server in it."""
         if (user := _user()) is not None:
-            os.chown(self._folder, user, -1)
-        initdb = [self._programs / "initdb", "-D", self._folder / "data", "-U", "picket"]
-        options = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]
-        subprocess.run([*initdb, *options], check=True, capture_output=True, user=user, cwd="/")
+            for folder in filter(None, (self._folder, self._wal)):
+                os.chown(folder, user, -1)
+        subprocess.run(self._making(), check=True, capture_output=True, user=user, cwd="/")
         self.start()
         try:
             yield PostgresServer(f"postgresql://picket@/postgres?host={self._folder}")
         finally:
             self.stop()
+
+    def _making(self) -> list[str | Path]:
+        """The command that makes the folder."""
+        data = ("-D", self._folder / "data", "-U", "picket", "--no-sync")
+        if self._copy_of is not None:
+            source = ("-h", self._copy_of._folder, "--write-recovery-conf", "-c", "fast")
+            return [self._programs / "pg_basebackup", *data, *source]
+        options = ["--auth=trust", "--encoding=UTF8", "--locale=C"]
+        wal = ["--waldir", self._wal / "wal"] if self._wal else []
+        return [self._programs / "initdb", *data, *options, *wal]
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
