@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 from structlog.testing import capture_logs
 
-from service.db import sqlite
+from service.db import pending_changes
 from service.db.engine import DatabaseBusyError, DatabaseFullError, Line, announce
 from service.db.sqlite import SqliteDatabase, open_sqlite
 from tests.builders.patience import LONG_S
@@ -291,7 +291,7 @@ async def test_what_brief_changes_write_goes_into_the_file_from_time_to_time(
 async def test_a_full_disk_is_logged_once_at_its_start_and_once_at_its_end(
     database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch, *, brief: Line | None
 ) -> None:
-    monkeypatch.setattr(sqlite, "_DISK_WORKS_AFTER_S", 0.0)
+    monkeypatch.setattr(pending_changes, "_DISK_WORKS_AFTER_S", 0.0)
 
     def allow_pages(most: int) -> Callable[[Connection], object]:
         return lambda c: c.execute(text(f"PRAGMA max_page_count = {most}")).scalar_one()
