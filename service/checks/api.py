@@ -1,11 +1,12 @@
 """`/v1/checks`: read, list and delete checks."""
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from operator import attrgetter
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, Query
+from pydantic import Field, TypeAdapter
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,18 +20,21 @@ from service.checks.views import compare, render
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.mutations import (
+    CHANGES,
     Changed,
     ChangeDep,
     CreateDep,
     IdempotentMutation,
     Mutation,
+    PartialBody,
     changed_fields,
+    complete_body,
     sent_fields,
 )
 from service.http.responses import Items, PageDep, counted, page_of_sealed
 from service.http.routing import ONE, CheckId, answers, json, keyed_operations
 from service.http.schema import Text
-from service.http.validation import HEADER
+from service.http.validation import HEADER, ignored_header
 from service.vault.encryption import Scope, Viewer
 
 router = keyed_operations("Checks", prefix="/v1/checks")
@@ -163,17 +167,23 @@ async def _create(
     return await creating.make(change)
 
 
-async def _replace(changing: Mutation, check_id: str, check: CheckWrite) -> Response:
-    ignored, base_url = await changing.ignored_fields(check), changing.base_url
+async def _change(
+    changing: Mutation, check_id: str, sent: Mapping[str, Any], reader: TypeAdapter[CheckWrite]
+) -> Response:
+    base_url = changing.base_url
 
     def change(connection: Connection, scope: Scope) -> Changed:
         held = actions.find(connection, scope.account_id, check_id)
         (before,) = actions.complete(connection, [held])
+        viewer = Viewer.writer(scope.vault)
+        stored = render(before, base_url=base_url, viewer=viewer.hiding)
+        check = complete_body(reader, sent, stored)
         seen = compare(before, base_url=base_url, vault=scope.vault)
         row = changes.replace(connection, scope, check_id, check)
         fields = changed_fields(seen, compare(row, base_url=base_url, vault=scope.vault))
-        body = render(row, base_url=base_url, viewer=Viewer.writer(scope.vault))
-        return Changed(answer=json(body, headers=ignored), resource_id=row.id, fields=fields)
+        body = render(row, base_url=base_url, viewer=viewer)
+        answer = json(body, headers=ignored_header(sent, check))
+        return Changed(answer=answer, resource_id=row.id, fields=fields)
 
     return await changing.make(change)
 
@@ -186,6 +196,7 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
     path: str,
     *,
     body: Any,
+    names: Sequence[str],
     answer: Any,
     created: str,
     replaced: str,
@@ -199,12 +210,12 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
     ) -> Response:
         return await _create(creating, body, auto_assign=auto_assign)
 
-    async def replace(check_id: CheckId, body: Any, changing: ChangeDep) -> Response:
-        return await _replace(changing, check_id, body)
+    reader = cache(lambda: TypeAdapter(body))
 
-    create.__annotations__["body"] = replace.__annotations__["body"] = body
-    content = {"application/json": {"example": dict(example)}}
-    extra = {"requestBody": {"content": content}}
+    async def replace(check_id: CheckId, body: PartialBody, changing: ChangeDep) -> Response:
+        return await _change(changing, check_id, body, reader())
+
+    create.__annotations__["body"] = Annotated[body, Body()]
     write_router.add_api_route(
         path,
         create,
@@ -213,7 +224,7 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
         description=created,
         status_code=201,
         responses=answers(201, answer, _CREATED, *refusals),
-        openapi_extra=extra,
+        openapi_extra=_describe_body(example),
     )
     write_router.add_api_route(
         path + ONE,
@@ -222,18 +233,24 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
         name=f"replace_{name}",
         description=replaced,
         responses=answers(200, answer, _CREATED, 404, *refusals),
-        openapi_extra=extra,
+        openapi_extra=_describe_body(example, schema={CHANGES: list(names)}),
         dependencies=[Depends(_auto_assign)],
     )
+
+
+def _describe_body(example: Mapping[str, Any], **described: Any) -> dict[str, Any]:
+    content = {"application/json": {"example": dict(example), **described}}
+    return {"requestBody": {"content": content}}
 
 
 _register(
     "check",
     "",
-    body=Annotated[ANY_TYPED, Body(discriminator="check_type")],
+    body=Annotated[ANY_TYPED, Field(discriminator="check_type")],
+    names=[one.typed.__name__ for one in DEFINITIONS],
     answer=ANY_CHECK,
     created="Create a check of the type that `checkType` says.",
-    replaced="Replace a check; `checkType` says of which type it is, and cannot change.",
+    replaced="Change a check; what is omitted stays, and `checkType` cannot change.",
     example={**URL.example, "checkType": URL.kind.value},
     refusals=(409,),
 )
@@ -241,10 +258,11 @@ for _type in DEFINITIONS:
     _register(
         _type.operation_name,
         f"/{_type.kind.path_segment}",
-        body=Annotated[_type.write, Body()],
+        body=_type.write,
+        names=[_type.write.__name__],
         answer=_type.response,
         created=f"Create {_type.noun}. {_type.remark}".rstrip(),
-        replaced=f"Replace {_type.noun}; omitted fields get their defaults.",
+        replaced=f"Change {_type.noun}; what is omitted stays, and null unsets.",
         example=_type.example,
         refusals=_type.refusals,
     )

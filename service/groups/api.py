@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Body, Depends, Path, Query
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
@@ -35,18 +36,21 @@ from service.http.auth import CallerDep
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import ConflictError
 from service.http.mutations import (
+    CHANGES,
     Changed,
     ChangeDep,
     CreateDep,
     IdempotentMutation,
     Mutation,
+    PartialBody,
     changed_fields,
+    complete_body,
     sent_fields,
 )
 from service.http.responses import Items, PageDep, page_of_sealed
 from service.http.routing import answers, json, keyed_operations
 from service.http.schema import NO_NUL, Text
-from service.http.validation import HEADER
+from service.http.validation import HEADER, ignored_header
 from service.locations import actions as locations
 from service.triggers import triggers
 from service.triggers.model import Runs, Target
@@ -218,16 +222,18 @@ async def _create(
     return await creating.make(change)
 
 
-async def _replace(changing: Mutation, group_id: int, body: AnyGroupWrite) -> Response:
-    ignored = await changing.ignored_fields(body)
-
+async def _change(
+    changing: Mutation, group_id: int, sent: Mapping[str, Any], reader: TypeAdapter[AnyGroupWrite]
+) -> Response:
     def change(connection: Connection, scope: Scope) -> Changed:
         held = find(connection, scope.account_id, group_id)
         (before,) = complete(connection, [held])
+        viewer = Viewer.writer(scope.vault)
+        body = complete_body(reader, sent, render(before, viewer.hiding))
         seen = compare(before, scope.vault)
         group = replace(connection, scope, group_id, body)
         fields = changed_fields(seen, compare(group, scope.vault))
-        answer = json(render(group, Viewer.writer(scope.vault)), headers=ignored)
+        answer = json(render(group, viewer), headers=ignored_header(sent, body))
         return Changed(answer=answer, resource_id=str(group.id), fields=fields)
 
     return await changing.make(change)
@@ -312,22 +318,38 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
     return json(render(row, reading.viewer))
 
 
-@router.put(_ONE, responses=answers(200, GroupShown, _CREATED, 404), dependencies=_ALSO)
-async def replace_check_group(
-    group_id: GroupId, body: Annotated[GroupWrite, Body()], changing: ChangeDep
-) -> Response:
-    """Replace a check group; omitted fields get their defaults."""
-    return await _replace(changing, group_id, body)
+_V1: Final[TypeAdapter[AnyGroupWrite]] = TypeAdapter(GroupWrite)
+_V2: Final[TypeAdapter[AnyGroupWrite]] = TypeAdapter(GroupV2Write)
+
+
+def _describe_change(name: str) -> dict[str, Any]:
+    return {"requestBody": {"content": {"application/json": {"schema": {CHANGES: [name]}}}}}
 
 
 @router.put(
-    _ALL_V2 + "/{id}", responses=answers(200, GroupShown, _CREATED, 404), dependencies=_ALSO
+    _ONE,
+    responses=answers(200, GroupShown, _CREATED, 404),
+    dependencies=_ALSO,
+    openapi_extra=_describe_change(GroupWrite.__name__),
+)
+async def replace_check_group(
+    group_id: GroupId, body: PartialBody, changing: ChangeDep
+) -> Response:
+    """Change a check group; what is omitted stays, and null unsets."""
+    return await _change(changing, group_id, body, _V1)
+
+
+@router.put(
+    _ALL_V2 + "/{id}",
+    responses=answers(200, GroupShown, _CREATED, 404),
+    dependencies=_ALSO,
+    openapi_extra=_describe_change(GroupV2Write.__name__),
 )
 async def replace_check_group_v2(
-    group_id: GroupId, body: Annotated[GroupV2Write, Body()], changing: ChangeDep
+    group_id: GroupId, body: PartialBody, changing: ChangeDep
 ) -> Response:
-    """Replace a check group in the second form; omitted fields get their defaults."""
-    return await _replace(changing, group_id, body)
+    """Change a check group in the second form; what is omitted stays, and null unsets."""
+    return await _change(changing, group_id, body, _V2)
 
 
 @router.delete(_ONE, status_code=204, responses=answers(204, None, "Deleted.", 404, 409))

@@ -21,8 +21,6 @@ from service.http.validation import problems_of
 
 log = structlog.get_logger(__name__)
 
-_PUT_IS_WHOLE: Final = "PUT replaces the whole resource: send every field, even unchanged ones."
-
 
 class Validation(BaseModel):
     """Which fields of a 400 are wrong."""
@@ -86,13 +84,11 @@ async def _refused(_request: Request, error: Exception) -> Response:
     return error_response(error)
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _invalid(_request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     problems = problems_of(error.errors())
     sentences = [problem.sentence for problem in problems]
-    if request.method == "PUT" and any(one["type"] == "missing" for one in error.errors()):
-        sentences.append(_PUT_IS_WHOLE)
     return error_response(
         InvalidError(
             " ".join(sentences),

@@ -1,11 +1,17 @@
-"""Requests that change something: carried out once, and audited, in one transaction."""
+"""Requests that change something: carried out once, and audited, in one transaction.
+
+A PUT keeps what its body leaves out. Clients of the established service send what they change, as
+`{"activated": false}`: a default in the place of the rest would remove assertions, variables and
+tags without an error.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import Depends, Header
-from pydantic import BaseModel
+from fastapi import Body, Depends, Header
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
@@ -158,6 +164,54 @@ class IdempotentMutation(Mutation):
 
 ChangeDep = Annotated[Mutation, Depends(Mutation)]
 CreateDep = Annotated[IdempotentMutation, Depends(IdempotentMutation)]
+
+
+PartialBody = Annotated[dict[str, Any], Body()]
+"""The body of such a change, before `complete_body` has read it."""
+CHANGES: Final = "x-changes"
+"""In an operation's schema: the names of the models whose fields its body may have."""
+_PARTS: Final = frozenset({"request", "heartbeat"})
+"""Objects that are changed field by field as well; others are values, and are replaced."""
+_DEPENDENT: Final = {"frequency": "frequencyOffset"}
+"""What a field means depends on another one: with a new value of that, it is not kept."""
+
+BodyT = TypeVar("BodyT")
+
+
+def complete_body(
+    reader: TypeAdapter[BodyT], sent: Mapping[str, Any], stored: Mapping[str, Any]
+) -> BodyT:
+    """Read a body whose gaps are filled with what is stored.
+
+    `stored`: the resource as its GET answers it, whose body a PUT takes unchanged.
+
+    Raises:
+        RequestValidationError: a field is wrong.
+    """
+    try:
+        return reader.validate_python(keep_omitted(sent, stored))
+    except ValidationError as problem:
+        errors = problem.errors(include_url=False)
+        raise RequestValidationError(
+            [{**error, "loc": ("body", *error["loc"])} for error in errors]
+        ) from None
+
+
+def keep_omitted(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of both; those that were sent win, and null in the place of a list keeps it."""
+    left = {
+        dependent
+        for field, dependent in _DEPENDENT.items()
+        if field in sent and sent[field] != stored.get(field)
+    }
+    whole = {name: value for name, value in stored.items() if name not in left}
+    for name, value in sent.items():
+        held = stored.get(name)
+        if name in _PARTS and isinstance(value, Mapping) and isinstance(held, Mapping):
+            whole[name] = keep_omitted(value, held)
+        elif value is not None or not isinstance(held, list):
+            whole[name] = value
+    return whole
 
 
 def sent_fields(body: BaseModel) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from contract.checks import SPEC_TYPES
 from contract.release import RELEASE
 from service.http.error_responses import ErrorBody
 from service.http.errors import phrase
-from service.http.mutations import IDEMPOTENCY_KEY
+from service.http.mutations import CHANGES, IDEMPOTENCY_KEY
 from service.http.routing import SCHEMA_REF, refusals
 
 DOCUMENT_PATH: Final = "/openapi.json"
@@ -53,6 +53,7 @@ def document_of(routes: Sequence[BaseRoute]) -> dict[str, Any]:
     """What routes say of themselves."""
     document = get_openapi(title=TITLE, version=RELEASE, description=INTRODUCTION, routes=routes)
     document["components"]["schemas"] |= _error_schemas()
+    _describe_changes(document)
     return _true(document)
 
 
@@ -60,6 +61,29 @@ def _error_schemas() -> dict[str, Any]:
     """What `refusals` refers to."""
     schema = ErrorBody.model_json_schema(ref_template=SCHEMA_REF)
     return {**schema.pop("$defs", {}), ErrorBody.__name__: schema}
+
+
+def _describe_changes(document: dict[str, Any]) -> None:
+    """Say in an OpenAPI document that no field of such a body is required."""
+    schemas = document["components"]["schemas"]
+    for operation in document["paths"].values():
+        content = operation.get("put", {}).get("requestBody", {}).get("content", {})
+        described = content.get("application/json", {})
+        if names := described.get("schema", {}).get(CHANGES):
+            described["schema"] = _refer([_add_change(schemas, name) for name in names])
+
+
+def _add_change(schemas: dict[str, Any], name: str) -> str:
+    change = f"{name.removesuffix('Write')}Change"
+    schemas[change] = {
+        field: value for field, value in schemas[name].items() if field != "required"
+    }
+    return change
+
+
+def _refer(names: list[str]) -> dict[str, Any]:
+    refs = [{"$ref": SCHEMA_REF.format(model=name)} for name in names]
+    return refs[0] if len(refs) == 1 else {"anyOf": refs}
 
 
 def _true(document: dict[str, Any]) -> dict[str, Any]:

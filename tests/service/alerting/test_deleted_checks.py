@@ -151,7 +151,7 @@ async def test_a_failing_check_that_was_deactivated_alerts_of_its_recovery_once_
     await play(api, check, "P")
     kinds = [one["alertType"] for one in (await alice.get("/v1/check-alerts")).body]
     assert kinds == ["ALERT_FAILURE"]
-    await change(alice, check)
+    await change(alice, check, activated=True)
     await play(api, check, "P")
     kinds = [one["alertType"] for one in (await alice.get("/v1/check-alerts")).body]
     assert kinds == ["ALERT_RECOVERY", "ALERT_FAILURE"]

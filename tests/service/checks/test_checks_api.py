@@ -78,7 +78,7 @@ async def test_a_check_is_planned_and_its_spec_stored(api: PublicApi, alice: Api
 async def test_a_check_that_is_not_activated_is_not_planned(api: PublicApi, alice: ApiUser) -> None:
     check = await made(alice, "url", activated=False)
     assert await api.database.read(lambda c: c.execute(select(schedule)).first()) is None
-    await alice.put(f"/v1/checks/url/{check['id']}", check_body("url"))
+    await alice.put(f"/v1/checks/url/{check['id']}", {"activated": True})
     assert await api.database.read(lambda c: c.execute(select(schedule)).first()) is not None
 
 

@@ -77,12 +77,37 @@ async def test_what_later_features_need_is_kept_by_every_type(alice: ApiUser, ki
     again = await alice.put(path, {**read, "created_at": ZERO, "updated_at": ZERO, "id": ""})
     assert again.status == 200, again.body
     assert {name: again.body[name] for name in kept} == kept
-    bare = (await alice.put(path, least)).body
-    stay = {"doubleCheck", "alertChannelSubscriptions"}
-    assert not [name for name in kept if name not in stay and bare[name] == kept[name]]
-    assert (await alice.put(path, {**least, **kept})).status == 200
-    (listed,) = (await alice.get("/v1/checks")).body
-    assert {name: listed[name] for name in kept} == kept
+    for part in (least, {}, {"activated": False}):
+        changed = (await alice.put(path, part)).body
+        assert {name: changed[name] for name in kept} == kept
+    optional = kept.keys() & {"groupId", "groupOrder", "description", "triggerIncident"}
+    bare = (await alice.put(path, dict.fromkeys(optional))).body
+    assert {bare[name] for name in optional} == {None}
+
+
+async def test_a_change_keeps_what_it_leaves_out(alice: ApiUser) -> None:
+    assertion = {"source": "STATUS_CODE", "comparison": "EQUALS", "target": "200"}
+    secret = {"key": "TOKEN", "value": "hunter2", "secret": True}
+    request = {"method": "POST", "url": "http://shop.test/", "assertions": [assertion]}
+    body = check_body(
+        "api", tags=["shop"], frequency=0, frequencyOffset=20, environmentVariables=[secret]
+    )
+    made = (await alice.post("/v1/checks/api", {**body, "request": request})).body
+    path = f"/v1/checks/{made['id']}"
+
+    def without_time(check: dict[str, Any]) -> dict[str, Any]:
+        return {**check, "updated_at": None}
+
+    paused = await alice.put(path, {"activated": False, "tags": None, "privateLocations": None})
+    assert without_time(paused.body) == {**made, "activated": False}
+    moved = await alice.put(path, {"request": {"url": "http://new.test/"}, "frequency": 5})
+    assert moved.body["request"] == {**made["request"], "url": "http://new.test/"}
+    assert (moved.body["frequency"], moved.body["frequencyOffset"]) == (5, None)
+    emptied = await alice.put(f"/v1/checks/api/{made['id']}", {"tags": []})
+    assert (emptied.body["tags"], emptied.body["environmentVariables"]) == (
+        [],
+        made["environmentVariables"],
+    )
 
 
 @pytest.mark.parametrize("kind", TYPES)

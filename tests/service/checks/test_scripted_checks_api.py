@@ -221,7 +221,7 @@ async def test_a_suite_is_made_from_a_bundle_that_was_sent(api: PublicApi, alice
     )
     path = f"/v1/checks/playwright/{answer.body['id']}"
     assert (await alice.put(path, suite_body(sha256, workingDir="."))).body["workingDir"] == "."
-    assert (await alice.put(path, suite_body(sha256))).body["workingDir"] is None
+    assert (await alice.put(path, {"workingDir": None})).body["workingDir"] is None
     older = await alice.put(path, suite_body(sha256, runtimeId="2024.09"))
     assert older.body["message"].startswith('"runtimeId" is 2024.09, which no agent has; use 2026')
 

@@ -119,18 +119,16 @@ async def test_what_a_url_check_would_not_send_is_refused(
         await made(alice, "url", request={"url": "http://shop.test/", field: empty})
 
 
-async def test_a_put_of_a_part_is_told_that_the_whole_is_replaced(alice: ApiUser) -> None:
+async def test_a_wrong_field_of_a_change_is_named_as_in_a_new_check(alice: ApiUser) -> None:
     check = await made(alice, "url")
-    path = f"/v1/checks/url/{check['id']}"
-    answer = await alice.put(path, {"name": "Another name"})
-    assert answer.status == 400
-    assert answer.body["message"] == (
-        '"request" is missing. PUT replaces the whole resource: send every field, even unchanged'
-        " ones."
-    )
-    assert answer.body["validation"]["keys"] == ["request"]
-    assert "PUT" not in (await alice.post("/v1/checks/url", {"name": "New"})).body["message"]
-    assert (await alice.put(path, {**check, "name": "Another name"})).status == 200
+    for path in (f"/v1/checks/url/{check['id']}", f"/v1/checks/{check['id']}"):
+        answer = await alice.put(path, {"request": {"url": 7}})
+        assert (answer.status, answer.body["message"]) == (
+            400,
+            '"request.url" is 7; use a string.',
+        )
+        assert answer.body["validation"]["keys"] == ["request.url"]
+        assert (await alice.put(path, [])).status == 400
 
 
 async def test_a_put_to_another_type_is_told_where_to_go(alice: ApiUser) -> None:

@@ -97,9 +97,10 @@ async def test_what_was_sent_is_read_listed_and_can_be_sent_back(alice: ApiUser,
     one = f"/v1/check-groups/{group['id']}"
     assert (await alice.get(one)).body == group
     assert (await alice.get("/v1/check-groups")).body == [group]
-    again = await alice.put(f"{path}/{group['id']}", group)
-    assert again.status == 200, again.body
-    assert {**again.body, "updated_at": None} == group
+    for sent in (group, {}, {"tags": None, "muted": True}):
+        again = await alice.put(f"{path}/{group['id']}", sent)
+        assert again.status == 200, again.body
+        assert {**again.body, "updated_at": None} == group
 
 
 async def test_lists_are_pages_by_tag_and_part_of_the_name(alice: ApiUser) -> None:
