@@ -3,6 +3,8 @@
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from sqlalchemy import Connection
@@ -29,8 +31,10 @@ from service.overview.rules import POINTS, empty_slots, find_slot_ms, mark_slots
 from service.results import actions as results
 from service.results.model import Ending, RunStatus
 
-_FEW_RUNS: Final = 150
-"""For a check with more in longer than an hour, roll-ups are read for its whole hours."""
+_FEW_RUNS: Final = ((HOUR_MS, math.inf), (6 * HOUR_MS, 400), (math.inf, 150))
+"""For a check with more runs in a window up to so long, roll-ups are read for its whole hours."""
+_FULL: Final = 0.9
+"""With this share of the runs that it should have, an hour counts as full."""
 _LATENCY: Final = "latencyAvg"
 _NEWEST_RUNS: Final = 20
 """Among so many results of a check its locations are looked for."""
@@ -98,7 +102,9 @@ def find_recent(
 
     `places`: the locations of each check.
     """
-    most = math.inf if window[1] - window[0] <= HOUR_MS else _FEW_RUNS
+    most = next(
+        (few_runs for length_ms, few_runs in _FEW_RUNS if window[1] - window[0] <= length_ms)
+    )
     few: list[OverviewRow] = []
     many: list[OverviewRow] = []
     for row in rows:
@@ -109,7 +115,7 @@ def find_recent(
         row.id: summarize(_correct(connection, row, found.get(row.id, ()), window), window=window)
         for row in few
     }
-    return recent | _find_roughly(connection, many, window=window)
+    return recent | _find_roughly(connection, many, places, window=window)
 
 
 def find_failing_locations(connection: Connection, check_id: str) -> tuple[int, int]:
@@ -145,8 +151,25 @@ def _correct(
     return [one._replace(status=RunStatus.PASSED) if one.id in wrong else one for one in endings]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rolled:
+    """What roll-ups tell of a check in the whole hours of a window."""
+
+    whole: AnyTally
+    """All of them together."""
+    edges: Sequence[int]
+    """Where buckets begin, and where the last one ends."""
+    buckets: Sequence[AnyTally]
+    partial: Mapping[int, Sequence[Ending]]
+    """The runs of hours in which there were too few, by when these begin."""
+
+
 def _find_roughly(
-    connection: Connection, rows: Sequence[OverviewRow], *, window: tuple[int, int]
+    connection: Connection,
+    rows: Sequence[OverviewRow],
+    places: Mapping[str, Sequence[str]],
+    *,
+    window: tuple[int, int],
 ) -> dict[str, Recent]:
     """What roll-ups tell of the whole hours of a window, and the runs of its first and last part.
 
@@ -161,7 +184,9 @@ def _find_roughly(
     ends = _list_ends(connection, list(kinds), window, hours)
     is_short = window[1] - window[0] <= DAY_MS
     bad: Mapping[str, Sequence[Ending]]
+    partial: Mapping[str, Mapping[int, Sequence[Ending]]] = {}
     if is_short:
+        partial = _list_partial(connection, rows, places, edges, buckets)
         whole = {check_id: [analytics.merge(some)] for check_id, some in buckets.items()}
         bad = results.list_endings(connection, list(kinds), window=window, with_passes=False)
     else:
@@ -170,13 +195,40 @@ def _find_roughly(
     return {
         row.id: _merge(
             row,
-            (whole[row.id][0], edges, buckets[row.id]),
+            _Rolled(
+                whole=whole[row.id][0],
+                edges=edges,
+                buckets=buckets[row.id],
+                partial=partial.get(row.id, {}),
+            ),
             _correct(connection, row, ends.get(row.id, ()), window),
             _correct(connection, row, bad.get(row.id, ()), window),
             window=window,
         )
         for row in rows
     }
+
+
+def _list_partial(
+    connection: Connection,
+    rows: Sequence[OverviewRow],
+    places: Mapping[str, Sequence[str]],
+    edges: Sequence[int],
+    buckets: Mapping[str, Sequence[AnyTally]],
+) -> dict[str, dict[int, Sequence[Ending]]]:
+    """The runs of hours in which a check had too few, by check and by when these begin."""
+    found: dict[str, dict[int, Sequence[Ending]]] = {}
+    for number, hour in enumerate(pairwise(edges)):
+        some = []
+        for row in rows:
+            least = _FULL * _expect(row, len(places.get(row.id, ())), window=hour)
+            if 0 < buckets[row.id][number].runs < least:
+                some.append(row.id)
+        endings = results.list_endings(connection, some, window=hour) if some else {}
+        for check_id in some:
+            looks = [one for one in endings.get(check_id, ()) if one.status.judges_target]
+            found.setdefault(check_id, {})[hour[0]] = looks
+    return found
 
 
 def _list_ends(
@@ -221,23 +273,16 @@ def _edges(window: tuple[int, int], hours: tuple[int, int]) -> list[int]:
 
 def _merge(
     row: OverviewRow,
-    rolled: tuple[AnyTally, Sequence[int], Sequence[AnyTally]],
+    rolled: _Rolled,
     ends: Sequence[Ending],
     bad: Sequence[Ending],
     *,
     window: tuple[int, int],
 ) -> Recent:
-    """`rolled`: what the whole hours come to together; the edges of their buckets; and these."""
-    whole, edges, buckets = rolled
-    is_short = window[1] - window[0] <= DAY_MS
-    marks = empty_slots(window)
-    slot_ms = find_slot_ms(window)
-    for place in range(len(marks)):
-        middle_ms = window[0] + place * slot_ms + slot_ms // 2
-        if edges[0] <= middle_ms < edges[-1] and middle_ms + slot_ms // 2 > row.created_ms:
-            bucket = buckets[bisect_right(edges, middle_ms) - 1]
-            marks[place] = _mark(bucket, with_failures=not is_short)
-    marks = mark_slots(ends, marks, window=window)
+    whole, is_short = rolled.whole, window[1] - window[0] <= DAY_MS
+    marks = _mark_hours(row, rolled, window)
+    for some in (ends, *rolled.partial.values()):
+        marks = mark_slots(some, marks, window=window)
     failures = sum(one.status.has_failures for one in ends)
     return Recent(
         marks=mark_slots(bad, marks, window=window),
@@ -248,8 +293,25 @@ def _merge(
         if is_short
         else None,
         p95_ms=_find_p95(whole, ends),
-        line=_thin_out(_time(one, Aggregation.AVG) for one in buckets),
+        line=_thin_out(_time(one, Aggregation.AVG) for one in rolled.buckets),
     )
+
+
+def _mark_hours(
+    row: OverviewRow, rolled: _Rolled, window: tuple[int, int]
+) -> list[RunStatus | None]:
+    """Slots by the hour in which their middle lies; those of partial hours are empty."""
+    marks, slot_ms = empty_slots(window), find_slot_ms(window)
+    edges, with_failures = rolled.edges, window[1] - window[0] > DAY_MS
+    for place in range(len(marks)):
+        middle_ms = window[0] + place * slot_ms + slot_ms // 2
+        is_inside = edges[0] <= middle_ms < edges[-1]
+        if not is_inside or middle_ms + slot_ms // 2 <= row.created_ms:
+            continue
+        number = bisect_right(edges, middle_ms) - 1
+        if edges[number] not in rolled.partial:
+            marks[place] = _mark(rolled.buckets[number], with_failures=with_failures)
+    return marks
 
 
 def _find_p95(tally: AnyTally, ends: Sequence[Ending]) -> float | None:

@@ -219,6 +219,35 @@ async def test_roll_ups_of_a_busy_check_tell_what_its_results_do(
     assert RunStatus.FAILED in rough.marks
 
 
+async def test_a_slot_in_which_a_busy_check_did_not_run_is_empty(api: PublicApi) -> None:
+    check = await a_check(api.alice, frequency=1)
+    end_ms = await now_ms(api) - HOUR
+    end_ms -= end_ms % HOUR
+    paused = range(600, 630)
+    runs = [
+        a_record(
+            check,
+            location_id=api.alice.secrets.location_id,
+            outcome=passed(),
+            started_ms=end_ms - DAY + number * MINUTE,
+        )
+        for number in range(1440)
+        if number not in paused
+    ]
+    await store_all(api, runs)
+    while await RollUpWorker(_Later()).act(api.database):
+        pass
+    [row] = await old_rows(api)
+
+    recent = await api.database.read(
+        lambda c: overview.find_recent(c, [row], {}, window=(end_ms - DAY, end_ms))
+    )
+
+    marks = recent[row.id].marks
+    assert [place for place, one in enumerate(marks) if one is None] == [40, 41]
+    assert recent[row.id].runs == 1410
+
+
 class _Later(Clock):
     """Two hours ahead: all hours are over."""
 
