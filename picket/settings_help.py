@@ -22,7 +22,7 @@ SERVICE_ROWS: Final = (
     ),
     (
         "ARTIFACT_STORE",
-        "A bucket for files of results, as in s3://bucket/prefix. Default: SERVICE_DATA_DIR.",
+        "A bucket for files and bundles, as in s3://bucket/prefix. Default: SERVICE_DATA_DIR.",
     ),
     ("ARTIFACT_STORE_ENDPOINT", "The URL of that bucket's store. Default: AWS."),
     ("ARTIFACT_STORE_REGION", "The region of the bucket. Default: us-east-1."),

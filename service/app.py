@@ -408,7 +408,9 @@ def _backend(  # noqa: PLR0913 - what a service is made of
         live=LiveStreams(database, clock),
         limits=_limits(settings),
         vault=vault,
-        bundles=BundleFiles(settings.data_dir / "bundles"),
+        bundles=BundleFiles(
+            settings.data_dir / "bundles", bucket=artifacts if settings.artifact_store else None
+        ),
         artifacts=artifacts,
         exporter=exporter_of(database, time.monotonic),
         addresses=settings.static_addresses,

@@ -86,8 +86,8 @@ class Settings:
     """DATABASE_URL: sqlite:/// and a path, or postgresql:// and the rest; without it a file in
     SERVICE_DATA_DIR."""
     artifact_store: Bucket | None = None
-    """ARTIFACT_STORE: the bucket for files of results, as in s3://bucket/prefix. None: a folder in
-    SERVICE_DATA_DIR."""
+    """ARTIFACT_STORE: the bucket for files of results and bundles, as in s3://bucket/prefix. None:
+    folders in SERVICE_DATA_DIR."""
     artifact_endpoint: str | None = None
     """ARTIFACT_STORE_ENDPOINT: the address of the store of that bucket. None: AWS."""
     artifact_region: str = "us-east-1"

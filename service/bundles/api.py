@@ -98,15 +98,16 @@ class BundleDownloads:
 
         Raises:
             NotFoundError: no check of the location runs it.
+            ObjectStoreError: the bucket does not answer.
         """
         sha256 = str(request.path_params["sha256"])
         account_id = await self._database.read(
             lambda c: checks.find_bundle_owner(c, location_id, sha256)
         )
-        path = self._files.path(account_id, sha256) if account_id else None
-        if path is None or not path.is_file():
+        found = await self._files.find(account_id, sha256) if account_id else None
+        if found is None:
             raise NotFoundError("No check of this location runs a bundle with this SHA-256.")
-        return file_answer(request, path, sha256=sha256, media_type=_MEDIA_TYPE)
+        return file_answer(request, found, sha256=sha256, media_type=_MEDIA_TYPE)
 
 
 def _render(row: BundleRow) -> BundleShown:

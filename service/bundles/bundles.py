@@ -1,7 +1,7 @@
 """Code bundles: kept, found, removed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Final
@@ -102,9 +102,9 @@ class BundleSweep:
         files can be left that nobody knows of, and they go the next time.
         """
         async with self.files.one_at_a_time:
-            there = await asyncio.to_thread(self.files.there)
+            there = await self.files.list_stored()
             gone = await database.write(partial(self._forget, there=there))
-            removing = asyncio.create_task(asyncio.to_thread(self.files.remove, gone))
+            removing = asyncio.create_task(self.files.remove_stored(gone))
             try:
                 await asyncio.shield(removing)
             finally:
@@ -112,20 +112,27 @@ class BundleSweep:
         return len(gone)
 
     def _forget(
-        self, connection: Connection, there: frozenset[BundleFile]
-    ) -> frozenset[BundleFile]:
-        """The files that nobody knows of from now on.
+        self, connection: Connection, there: Mapping[BundleFile, float]
+    ) -> dict[BundleFile, float]:
+        """The files that nobody knows of from now on, and when they were stored.
 
-        What is noted without its file is forgotten too, however new it is, so that it is sent
-        again; a power cut may have undone what an earlier sweep noted.
+        What is noted without its file is forgotten too, so that it is sent again; a power cut may
+        have undone what an earlier sweep noted. In a bucket, another process may be between the
+        file and the note: there both are left alone until they are settled.
         """
-        since_ms = self.clock.now_ms(connection) - KEPT_MS
+        now_ms = self.clock.now_ms(connection)
+        since_ms, settled_ms = now_ms - KEPT_MS, now_ms - self.files.settled_ms
         used = checks.list_bundles_in_use(connection)
         known = set()
         for account_id, row in list_of_all_accounts(connection):
             kept = BundleFile(account_id, row.sha256)
-            if row.sha256 in used or (row.created_ms >= since_ms and kept in there):
+            is_there = kept in there or row.created_ms > settled_ms
+            if row.sha256 in used or (row.created_ms >= since_ms and is_there):
                 known.add(kept)
             else:
                 remove(connection, account_id, row.sha256)
-        return there - known
+        return {
+            one: stored_ms
+            for one, stored_ms in there.items()
+            if one not in known and stored_ms <= settled_ms
+        }

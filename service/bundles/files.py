@@ -1,10 +1,10 @@
-"""The bytes of code bundles: streamed to disk, held to their hash, given out as files."""
+"""The bytes of code bundles: streamed to disk, held to their hash, kept there or in the bucket."""
 
 import asyncio
 import hashlib
 import os
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import IO, Final, NamedTuple, TypeVar
 from service.bundles.model import MAX_BUNDLE_BYTES
 from service.http.errors import InvalidError, NoRoomError, TooLargeError
 from service.http.request_body import in_time
+from service.object_store.model import BUNDLES, ObjectStore, RemoteObject
 
 T = TypeVar("T")
 
@@ -22,6 +23,8 @@ PATIENCE_S: Final = 60.0
 _GZIP: Final = b"\x1f\x8b"
 _UNFINISHED: Final = ".part"
 _BLOCK_BYTES: Final = 256 * 1024
+_SETTLED_MS: Final = 3_600_000
+"""An upload is noted within seconds; clocks of stores and databases differ by less."""
 
 
 class BundleFile(NamedTuple):
@@ -47,18 +50,39 @@ class SpooledBundle:
 
 
 class BundleFiles:
-    """Where the bundles of all accounts lie; one process has them at a time."""
+    """Where the bundles of all accounts lie: in a folder of one process, or in a bucket of many."""
 
-    def __init__(self, folder: Path, *, limit_bytes: int = MAX_BUNDLE_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        bucket: ObjectStore | None = None,
+        limit_bytes: int = MAX_BUNDLE_BYTES,
+    ) -> None:
+        """Without a bucket all stays in the folder; with one, what was there before."""
         self._folder = folder
+        self._bucket = bucket
+        self.settled_ms = _SETTLED_MS if bucket else 0
+        """How long after its upload each process sees both a bundle and its row."""
         self._limit_bytes = limit_bytes
         self._arriving: set[Path] = set()
         self.one_at_a_time = asyncio.Lock()
         """Held by whoever changes which files there are together with what is noted of them."""
 
     def path(self, account_id: str, sha256: str) -> Path:
-        """Where a bundle lies, if it does."""
+        """Where a bundle lies that is in the folder."""
         return self._folder / account_id / sha256
+
+    async def find(self, account_id: str, sha256: str) -> Path | RemoteObject | None:
+        """A bundle's bytes. None: it is not kept.
+
+        Raises:
+            ObjectStoreError: the bucket does not answer.
+        """
+        if self._bucket and (found := await self._bucket.find(_key(account_id, sha256))):
+            return found
+        path = self.path(account_id, sha256)
+        return path if path.is_file() else None
 
     async def keep(
         self,
@@ -77,6 +101,7 @@ class BundleFiles:
             TooLargeError: they are too many.
             SlowBodyError: they do not come.
             NoRoomError: the disk takes no more.
+            ObjectStoreError: the bucket does not answer.
         """
         target = self.path(account_id, sha256)
         try:
@@ -101,8 +126,23 @@ class BundleFiles:
                 raise _no_room(problem) from problem
             yield SpooledBundle(file, sha256, size)
 
+    async def list_stored(self) -> dict[BundleFile, float]:
+        """When each bundle was stored, in ms since 1970; 0 in the folder, which one process has."""
+        found = dict.fromkeys(await asyncio.to_thread(self.there), 0.0)
+        if self._bucket is not None:
+            for key, stored_ms in (await self._bucket.list_changed(BUNDLES)).items():
+                found[BundleFile._make(key.split("/")[1:])] = stored_ms
+        return found
+
+    async def remove_stored(self, gone: Mapping[BundleFile, float]) -> None:
+        """Let go of these; one that was stored anew since that time stays."""
+        await asyncio.to_thread(self.remove, gone)
+        if self._bucket is not None:
+            for one, stored_ms in gone.items():
+                await self._bucket.remove(_key(*one), before_ms=stored_ms + 1)
+
     def there(self) -> frozenset[BundleFile]:
-        """All that are kept; what an earlier process left half goes."""
+        """All that are in the folder; what an earlier process left half goes."""
         if not self._folder.is_dir():
             return frozenset()
         files = [file for account in self._folder.iterdir() for file in account.iterdir()]
@@ -125,6 +165,10 @@ class BundleFiles:
         self._arriving.add(unfinished)
         try:
             size = await self._take(unfinished, parts, sha256=target.name)
+            if self._bucket is not None:
+                key = _key(target.parent.name, target.name)
+                await self._bucket.put_file(key, unfinished)
+                return await note(size)
             async with self.one_at_a_time:
                 await asyncio.to_thread(_put_in_place, unfinished, target)
                 return await note(size)
@@ -164,6 +208,10 @@ class BundleFiles:
             raise InvalidError("The body is not gzip; send a tar.gz, as tar czf makes it.", keys=())
         await asyncio.to_thread(_finish, file)
         return size, seen.hexdigest()
+
+
+def _key(account_id: str, sha256: str) -> str:
+    return f"{BUNDLES}/{account_id}/{sha256}"
 
 
 def _no_room(problem: OSError) -> NoRoomError:

@@ -1,1 +1,1 @@
-"""Where the files of results are kept: a folder, or a bucket of an S3-compatible store."""
+"""Where files of results and bundles are kept: folders, or a bucket of an S3-compatible store."""

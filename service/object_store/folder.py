@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import structlog
@@ -37,6 +37,15 @@ class FolderStore:
         """
         return await asyncio.to_thread(self._remove_before, before_ms)
 
+    async def list_changed(self, prefix: str) -> Mapping[str, float]:
+        """When each object was stored whose key begins with this prefix and a slash, in ms."""
+        return {key: _changed_ms(self.folder / key) for key in await self.list_keys(prefix)}
+
+    async def remove(self, key: str, *, before_ms: float) -> None:
+        """Remove a file, unless it is newer, or gone."""
+        if _changed_ms(self.folder / key) < before_ms:
+            (self.folder / key).unlink(missing_ok=True)
+
     async def sign(self, key: str) -> None:
         """The service serves its own files."""
 
@@ -67,9 +76,9 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
-def _changed_ms(folder: Path) -> float:
+def _changed_ms(path: Path) -> float:
     try:
-        return folder.stat().st_mtime * 1000
+        return path.stat().st_mtime * 1000
     except FileNotFoundError:
         return float("inf")
 

@@ -1,14 +1,17 @@
 """What a store of files can do, and where a bucket is."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from service.http.errors import ApiError
+
+BUNDLES: Final = "bundles"
+"""What keys of bundles begin with; no location has this id."""
 
 
 class ObjectStoreError(ApiError):
@@ -56,8 +59,14 @@ class ObjectStore(Protocol):
     async def remove_before(self, before_ms: int) -> int:
         """Remove the runs to which nothing has been added since; how many.
 
-        The first two names of a key are a location and a run.
+        The first two names of a key are a location and a run; bundles stay.
         """
+
+    async def list_changed(self, prefix: str) -> Mapping[str, float]:
+        """When each object was stored whose key begins with this prefix and a slash, in ms."""
+
+    async def remove(self, key: str, *, before_ms: float) -> None:
+        """Remove an object, unless it is newer, or gone."""
 
     async def sign(self, key: str) -> str | None:
         """A link that reads this object for a short while. None: the service serves it."""

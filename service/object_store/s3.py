@@ -1,18 +1,21 @@
 """Files in a bucket of an S3-compatible store."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from service.object_store.model import Bucket, ObjectStoreError, RemoteObject
+from service.object_store.model import BUNDLES, Bucket, ObjectStoreError, RemoteObject
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
 
 _CONNECT: Final = timedelta(seconds=5)
 _REQUEST: Final = timedelta(seconds=60)
@@ -33,6 +36,10 @@ _REASONS: Final = (
     ("404 Not Found", "there is no such bucket"),
     ("error sending request", "the store cannot be reached"),
 )
+
+
+def _changed_ms(found: "ObjectMeta") -> float:
+    return found["last_modified"].timestamp() * 1000
 
 
 class BucketStore:
@@ -84,14 +91,27 @@ class BucketStore:
         with self._explained():
             async for page in obstore.list(self._store):
                 for one in page:
+                    if one["path"].startswith(f"{BUNDLES}/"):
+                        continue
                     run = "/".join(one["path"].split("/")[:2])
-                    changed_ms = one["last_modified"].timestamp() * 1000
-                    newest[run] = max(newest.get(run, 0.0), changed_ms)
+                    newest[run] = max(newest.get(run, 0.0), _changed_ms(one))
                     keys.setdefault(run, []).append(one["path"])
             gone = [run for run, changed_ms in newest.items() if changed_ms < before_ms]
             for run in gone:
                 await obstore.delete_async(self._store, keys[run])
         return len(gone)
+
+    async def list_changed(self, prefix: str) -> Mapping[str, float]:
+        """When each object was stored whose key begins with this prefix and a slash, in ms."""
+        with self._explained():
+            found = await obstore.list(self._store, prefix=prefix).collect_async()
+        return {one["path"]: _changed_ms(one) for one in found}
+
+    async def remove(self, key: str, *, before_ms: float) -> None:
+        """Remove an object, unless it is newer, or gone."""
+        with self._explained(), suppress(FileNotFoundError):
+            if _changed_ms(await obstore.head_async(self._store, key)) < before_ms:
+                await obstore.delete_async(self._store, key)
 
     async def sign(self, key: str) -> str | None:
         """A link that reads this object for a short while. None: links are off."""
