@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from service.bundles import bundles
 from service.bundles.model import BundleRow
-from service.checks import actions as checks
 from service.web.alerts import alert_words
 from service.web.forms.field_schema import Option
 from service.web.visit import Visit
@@ -42,12 +41,6 @@ async def list_bundles(visit: Visit) -> tuple[Option, ...]:
 async def list_snippets(visit: Visit) -> tuple[Option, ...]:
     """Snippets of code."""
     return _named(await _list(visit, "/v1/snippets"))
-
-
-async def list_checks(visit: Visit) -> tuple[Option, ...]:
-    """Checks, however many there are; those with one name are told apart."""
-    found = await visit.read(lambda c: checks.list_names(c, visit.account_id))
-    return _distinguish([Option(one.id, one.name) for one in found])
 
 
 async def list_channels(visit: Visit) -> tuple[Option, ...]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
 from typing import Any, Final
 
 from service.vault.texts import HIDDEN
@@ -19,8 +18,6 @@ _SPARE_ROWS: Final = 2
 _STORED: Final = "stored; empty keeps it"
 ROW_NUMBER: Final = "__row__"
 """Stands for the number of a row that the page's script adds."""
-_MOST_NAMES: Final = 2_000
-"""More are not proposed as one types; whoever types a whole name still finds it."""
 _INDEX: Final = re.compile(r"\[[^\]]*\]")
 _SECRET_WORDS: Final = ("password", "passphrase")
 _CODE: Final = frozenset(
@@ -51,11 +48,7 @@ class Control:
     help: str
     value: str = ""
     items: tuple[Item, ...] = ()
-    """What CHOICE, CHOICES and SHAPES may be; of one that is picked, what is stored."""
-    is_picked: bool = False
-    """Whether what is stored is only named, and a new one is found by its name."""
-    names: Mapping[str, tuple[str, ...]] = dataclass_field(default_factory=dict)
-    """What may be typed in fields of ROWS that are picked, by `names_id`."""
+    """What CHOICE, CHOICES and SHAPES may be."""
     is_radio: bool = False
     is_required: bool = False
     is_secret: bool = False
@@ -86,11 +79,6 @@ class Control:
     def id(self) -> str:
         """What its label refers to."""
         return f"f-{self.name}"
-
-    @property
-    def names_id(self) -> str:
-        """What refers to its names, in whichever row."""
-        return f"n-{_INDEX.sub('', self.name)}"
 
     @property
     def chosen(self) -> str:
@@ -131,8 +119,6 @@ def build(field: Field, state: State, path: str = "") -> Control:
             return _rows(field, state, blank)
         case Kind.SHAPES:
             return _shapes(field, state, blank)
-        case Kind.CHOICE if field.is_picked:
-            return _pick(field, state, blank)
         case Kind.CHOICE | Kind.CHOICES:
             return _choices(field, state, blank)
         case _:
@@ -198,33 +184,17 @@ def _inside(fields: Sequence[Field], state: Mapping[str, State], path: str) -> t
 
 
 def _rows(field: Field, state: Sequence[Any], blank: Control) -> Control:
-    base = _INDEX.sub("", blank.name)
-
     def row(at: int | str, one: State) -> Control:
         path = f"{blank.name}[{at}]"
-        inside = _keep_one(_inside(field.fields, one, path))
+        inside = _inside(field.fields, one, path)
         return Control(name=path, field_name="", kind=Kind.GROUP, label="", help="", inside=inside)
 
     empty = blank_row(field)
     spare = [row(len(state) + more, empty) for more in range(_SPARE_ROWS)]
     return replace(
         blank,
-        names={
-            f"n-{join(base, one.name)}": tuple(each.label for each in one.options[:_MOST_NAMES])
-            for one in field.fields
-            if one.is_picked
-        },
         lines=tuple(row(at, one) for at, one in enumerate(state)),
         spare=(*spare, row(ROW_NUMBER, empty)),
-    )
-
-
-def _keep_one(inside: tuple[Control, ...]) -> tuple[Control, ...]:
-    """A stored row names one thing: what else it might have named is out of sight."""
-    if not any(one.is_picked and one.items for one in inside):
-        return inside
-    return tuple(
-        replace(one, kind=Kind.KEY) if one.is_picked and not one.items else one for one in inside
     )
 
 
@@ -273,13 +243,6 @@ def _shape_label(name: str, constant: Any, *, is_object: bool) -> str:
     if constant is None:
         return _NOTHING.get(name, "None")
     return _CONSTANTS.get(str(constant), option_label(name, constant))
-
-
-def _pick(field: Field, state: str, blank: Control) -> Control:
-    """What is stored by its name; else a field for one, which keeps what was typed."""
-    found = next((one for one in field.options if state and one.key == state), None)
-    item = Item(key=state, label=found.label, is_chosen=True, data={}) if found else None
-    return replace(blank, value=state, is_picked=True, items=(item,) if item else ())
 
 
 def _choices(field: Field, state: State, blank: Control) -> Control:

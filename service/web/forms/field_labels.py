@@ -78,7 +78,6 @@ _LABELS: Final[Mapping[str, str]] = {
     "sslExpiry": "Certificates that expire soon",
     "sslExpiryThreshold": "Days before the expiry",
     "startsAt": "Starts",
-    "subscriptions": "Checks and groups",
     "tearDownSnippetId": "Teardown snippet",
     "triggerIncident": "Open an incident",
     "url": "URL",
@@ -91,7 +90,6 @@ _SHORTER_HELP: Final[Mapping[str, str]] = {
     "doubleCheck": "Without retries of its own, a failed run is tried again at once, at another"
     " location if the check has one.",
     "codeBundlePath": "What was uploaded, by the first letters of its SHA-256.",
-    "subscriptions": "Add a check or a group by typing a part of its name.",
     "frequencyOffset": "When its first run comes. Every minute or less often: empty spreads the"
     " checks. More often: 10, 20 or 30 seconds.",
 }

@@ -58,12 +58,6 @@ class Option:
         return key_of(self.value)
 
 
-class Picked(tuple[Option, ...]):
-    """Options of rows that name what they refer to; a new row finds its own by a name."""
-
-    __slots__ = ()
-
-
 Options = Mapping[str, Sequence[Option]]
 """By pattern of a path, as in `alertChannelSubscriptions[].alertChannelId`."""
 
@@ -82,8 +76,6 @@ class Field:
     default: Any = ABSENT
     options: tuple[Option, ...] = ()
     """What may be chosen: of CHOICE and CHOICES."""
-    is_picked: bool = False
-    """Whether the option is found by its name, and stays once it is stored."""
     minimum: float | None = None
     """None: no limit is known."""
     maximum: float | None = None
@@ -153,9 +145,7 @@ def join(path: str, name: str) -> str:
 def _offer(one: Field, options: Options, path: str) -> Field:
     if path in options:
         kind = Kind.CHOICES if one.kind in {Kind.LINES, Kind.CHOICES} else Kind.CHOICE
-        found = options[path]
-        is_picked = isinstance(found, Picked)
-        return replace(one, kind=kind, options=tuple(found), is_picked=is_picked)
+        return replace(one, kind=kind, options=tuple(options[path]))
     below = f"{path}[]" if one.kind is Kind.ROWS else path
     inside = tuple(_offer(each, options, join(below, each.name)) for each in one.fields)
     shapes = tuple(

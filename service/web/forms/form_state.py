@@ -191,9 +191,8 @@ def _collect_rows(field: Field, sent: Sent, path: str) -> State:
 
 
 def blank_row(field: Field) -> dict[str, State]:
-    """A row in which nothing is filled in; what is picked is meant to work at once."""
-    is_picked = any(one.is_picked for one in field.fields)
-    switches = {one.name for one in field.fields if one.kind is Kind.CHECKBOX and is_picked}
+    """A row in which nothing is filled in; what has to be said of it, as `activated`, is yes."""
+    switches = {one.name for one in field.fields if one.kind is Kind.CHECKBOX and one.is_required}
     return _express_group(field.fields, dict.fromkeys(switches, True))
 
 
@@ -305,10 +304,8 @@ def _scalar(field: Field, state: str) -> Any:
 
 
 def _choose(field: Field, text: str) -> Any:
-    """The option of a key or, where it is picked, of a name; what is none is left to the API."""
-    known = {one.key: one.value for one in field.options}
-    names = {one.label: one.value for one in field.options} if field.is_picked else {}
-    return known.get(text, names.get(text, text))
+    """The option of a key; what is none is left to the API."""
+    return {one.key: one.value for one in field.options}.get(text, text)
 
 
 def _nothing(field: Field) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from service.checks.types.api import ApiCheckWrite
 from service.groups.schemas import GroupV2Write
 from service.web.forms.field_schema import ABSENT, Field, Kind, Option, read_fields, walk
-from service.web.forms.form_state import Parser, Sent, collect, express
+from service.web.forms.form_state import Parser, Sent, blank_row, collect, express
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))
 _LINES = Field(name="tags", kind=Kind.LINES, is_text=True)
@@ -121,3 +121,10 @@ def test_text_that_is_no_json_is_told_with_its_field() -> None:
     (problem,) = parser.unreadable
     assert problem.path == "config"
     assert "not JSON" in problem.sentence
+
+
+def test_a_new_row_says_yes_to_what_has_to_be_said() -> None:
+    switch = Field(name="activated", kind=Kind.CHECKBOX, is_required=True)
+    other = Field(name="locked", kind=Kind.CHECKBOX)
+    rows = Field(name="subscriptions", kind=Kind.ROWS, fields=(switch, other))
+    assert blank_row(rows) == {"activated": "true", "locked": "false"}
