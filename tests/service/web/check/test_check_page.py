@@ -374,6 +374,17 @@ async def test_a_heartbeat_shows_the_time_between_pings(api: PublicApi, web: Web
     assert "Passing last ping" in said
     assert "Availability 100 % Pings 3 Failed 0" in said
     assert "expects a ping every 1 d, at most 30 min late" in said
+    assert f"curl -fsS --retry 3 {check['heartbeat']['pingUrl']}" in said
+
+
+async def test_a_ping_address_is_shown_to_nobody_who_only_reads(api: PublicApi) -> None:
+    check = await a_check(api, "heartbeat")
+    reader = await sign_in(api, (await api.colleague("Bob", role=Role.READ_ONLY)).secrets.api_key)
+
+    page = await reader.get(f"/checks/{check['id']}")
+
+    assert "Only whoever may write sees its ping address." in words(page.text)
+    assert check["heartbeat"]["pingToken"] not in page.text
 
 
 async def test_the_table_has_the_numbers_of_the_chart(api: PublicApi, web: WebUser) -> None:
