@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,10 @@ class RunSource(StrEnum):
     TRIGGER_API = "TRIGGER_API"
     TEST_RECORD = "TEST_RECORD"
     TEST_NO_RECORD = "TEST_NO_RECORD"
+
+
+TEST_SOURCES: Final = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
+"""Sources of runs that alert nobody and count nowhere."""
 
 
 class Variable(Wire, frozen=True, kw_only=True):

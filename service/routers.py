@@ -33,6 +33,7 @@ from service.reporting import api as reporting
 from service.results import api as result_lists
 from service.results import api as results
 from service.runtimes import api as runtimes
+from service.sessions import ad_hoc
 from service.sessions import api as sessions
 from service.snippets import api as snippets
 from service.status_pages import api as status_pages
@@ -62,6 +63,7 @@ _ROUTERS: Final = (
     result_lists.router_v2,
     results.router,
     sessions.router,
+    ad_hoc.router,
     statuses.router,
     error_groups.router,
     exporter.router,

@@ -5,10 +5,9 @@ id that the service will give the result, and the public addresses of its networ
 """
 
 from contract.checks import PlaywrightSpec, check_type
-from contract.job import Job, RunSource
+from contract.job import TEST_SOURCES, Job, RunSource
 
 _BY_SCHEDULE = frozenset({RunSource.SCHEDULER})
-_TEST_SESSIONS = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
 
 
 def build_job_environment(job: Job) -> dict[str, str]:
@@ -40,4 +39,4 @@ def _build_suite_environment(job: Job) -> dict[str, str]:
         "SERVICE_REGION": job.location,
         "SERVICE_RUN_SOURCE": job.run_source.value,
     }
-    return {**known, "CI": "true"} if job.run_source in _TEST_SESSIONS else known
+    return {**known, "CI": "true"} if job.run_source in TEST_SOURCES else known

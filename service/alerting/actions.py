@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection
 
-from contract.job import RunSource
+from contract.job import TEST_SOURCES
 from service.alert_channels import actions as alert_channels
 from service.alerting import postgresql, sqlite, store
 from service.alerting.content import LEVELS
@@ -34,7 +34,6 @@ GROUP: Final = 100
 """How many timers one transaction serves."""
 _AGAIN_MS: Final = 60_000
 """After so long a timer that failed is tried again."""
-_TESTS: Final = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
 _BAD: Final = frozenset(status for status, level in LEVELS.items() if level is not Level.PASSING)
 
 
@@ -110,7 +109,7 @@ def _find_moving(connection: Connection, recorded: Sequence[Recorded]) -> set[st
 
 
 def _may_count(record: Record) -> bool:
-    return record.result_type is ResultType.FINAL and record.source not in _TESTS
+    return record.result_type is ResultType.FINAL and record.source not in TEST_SOURCES
 
 
 def _order(recorded: Recorded) -> tuple[int, str]:

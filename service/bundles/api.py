@@ -21,6 +21,7 @@ from service.http.mutations import Changed, ChangeDep
 from service.http.responses import file_answer
 from service.http.routing import answers, json_model, keyed_operations
 from service.http.times import moment
+from service.sessions import actions as sessions
 from service.vault.encryption import Scope
 
 PREFIX: Final = "/v1/code-bundles"
@@ -102,7 +103,10 @@ class BundleDownloads:
         """
         sha256 = str(request.path_params["sha256"])
         account_id = await self._database.read(
-            lambda c: checks.find_bundle_owner(c, location_id, sha256)
+            lambda c: (
+                checks.find_bundle_owner(c, location_id, sha256)
+                or sessions.find_bundle_owner(c, location_id, sha256)
+            )
         )
         found = await self._files.find(account_id, sha256) if account_id else None
         if found is None:

@@ -8,14 +8,14 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from contract.checks import CheckType
+from contract.checks import CheckType, Lane
 from service.alert_channels import actions as alert_channels
 from service.alert_channels.model import Subscriber
 from service.alerting import actions as alerting
 from service.checks import store
 from service.checks.actions import complete, find
 from service.checks.fields import read_choices
-from service.checks.model import LOCATION_FIELDS, CheckRow
+from service.checks.model import LOCATION_FIELDS, CheckRow, UnstoredCheck
 from service.checks.resolve import (
     AccountLocations,
     ResolvedCheck,
@@ -25,7 +25,7 @@ from service.checks.resolve import (
     resolve_check,
 )
 from service.checks.schemas import CheckWrite
-from service.checks.secrets import decrypt, decrypt_spec, encrypt
+from service.checks.secrets import decrypt, decrypt_for_people, decrypt_spec, encrypt
 from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
@@ -89,6 +89,44 @@ def create(
     _watch(connection, check_id, _ping_token(doc))
     scheduling.plan(connection, check_id, now_ms=scope.now_ms)
     return _find_with_variables(connection, scope, check_id)
+
+
+def prepare_unstored(
+    connection: Connection, scope: Scope, check: CheckWrite, *, slug: str, like: str | None
+) -> UnstoredCheck:
+    """What a run at a location needs of a check that is not stored. Its variables are stored.
+
+    `like`: the id of a stored check, whose values are used where the body hides them. None: it
+    hides none.
+
+    Raises:
+        NotFoundError: there is no such check as `like`.
+        InvalidError: it names a group, location, snippet or bundle that is not there.
+        UnreadableError: secrets of its group cannot be decrypted.
+    """
+    before = find(connection, scope.account_id, like) if like else None
+    if before and before.type != check.kind.value:
+        raise InvalidError(f"The check {like} is of type {before.type}.", keys=("checkType",))
+    stored = (lambda: decrypt_for_people(before, scope.vault).doc) if before else None
+    check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=stored, kept_token=None)
+    doc = {**doc, "privateLocations": [slug], "locations": []}
+    group = groups.find_named(connection, scope.account_id, doc["groupId"])
+    whole_group = decrypt_group_for_people(group, scope.vault) if group else None
+    effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
+    wanted = read_variables(check)
+    if wanted:
+        owner = Owner.check(scope.account_id, check_id)
+        kept_from = Owner.check(scope.account_id, like) if like else owner
+        variables.replace(connection, owner, wanted, vault=scope.vault, kept_from=kept_from)
+    return UnstoredCheck(
+        id=check_id,
+        type=check.kind,
+        lane=Lane(effect.columns["lane"]),
+        name=doc["name"],
+        group_id=effect.columns["group_id"],
+        spec=_encrypt(scope, check_id, {"doc": doc, **effect.columns})["spec"],
+        bundle_sha256=doc.get("codeBundlePath"),
+    )
 
 
 def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWrite) -> CheckRow:

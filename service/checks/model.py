@@ -107,6 +107,23 @@ class CheckToRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnstoredCheck:
+    """What a run requires of a check that is not stored."""
+
+    id: str
+    """No check has it, or will have it."""
+    type: CheckType
+    lane: Lane
+    name: str
+    group_id: int | None
+    """None: it is in no group."""
+    spec: bytes
+    """JSON of the contract's spec, encrypted if it holds a secret."""
+    bundle_sha256: str | None
+    """None: it is no suite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTerms:
     """On what terms a check runs: what scheduling, the queue, results and heartbeats go by."""
 

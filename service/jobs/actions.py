@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from contract.job import RunSource
 from service.checks import actions as checks
-from service.checks.model import CheckTerms, CheckToRun
+from service.checks.model import CheckTerms, CheckToRun, UnstoredCheck
 from service.jobs import store
 from service.jobs.engines import queue_of
 from service.jobs.model import HeldJob, NewRun, OpenJob, Priority, QueueDepth, RequeuedJob
@@ -32,7 +32,9 @@ def enqueue(connection: Connection, wanted: WantedRuns, *, now_ms: int) -> None:
         add(connection, runs_of(wanted, check, now_ms=now_ms))
 
 
-def runs_of(wanted: WantedRuns, check: CheckTerms | CheckToRun, *, now_ms: int) -> list[NewRun]:
+def runs_of(
+    wanted: WantedRuns, check: CheckTerms | CheckToRun | UnstoredCheck, *, now_ms: int
+) -> list[NewRun]:
     """The wanted runs as rows of the queue."""
     until_ms = queued_until(check.type, now_ms=now_ms, next_run_ms=None)
     return [

@@ -47,13 +47,22 @@ SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms,
   c.group_id, j.returned_by
 FROM job j CROSS JOIN check_ c ON c.id = j.check_id
 """
+_WANTED_COLUMNS: Final = (
+    # Somebody waits for these runs, so they are few; their check may be a session's, not stored.
+    _READY_COLUMNS.replace("c.name, c.spec", "coalesce(c.name, t.name), coalesce(c.spec, t.spec)")
+    .replace("c.group_id", "coalesce(c.group_id, t.group_id)")
+    .replace("CROSS JOIN check_", "LEFT JOIN check_")
+    + "LEFT JOIN session t ON t.id = j.session_id AND t.is_test\n"
+)
+_IS_KNOWN: Final = "coalesce(c.spec, t.spec) IS NOT NULL"
 _ASSIGNED: Final = (
     # Once through all that is leased, at all locations and for all claims of a round: repeated ones
     # are few, and each index costs all jobs. 50,000 leases take 42 ms.
-    _READY_COLUMNS.format(fence="j.fence - 1")
+    _WANTED_COLUMNS.format(fence="j.fence - 1")
     .replace("SELECT j.id", "SELECT j.claim_id, j.id")
     .replace("job j", "job j INDEXED BY ix_job_leased_until")
-    + "WHERE j.state = 1 AND j.location_id = ? AND j.claim_id IN ({claims}) ORDER BY j.id"
+    + f"WHERE {_IS_KNOWN} AND j.state = 1 AND j.location_id = ? AND j.claim_id IN ({{claims}})"
+    " ORDER BY j.id"
 )
 _PLACE: Final = """
 SELECT account_id, slug_name, proxy_url,
@@ -115,10 +124,10 @@ class SqliteJobQueue:
     ) -> list[ReadyJob]:
         """Jobs that can be claimed now, in the order in which they should be."""
         execute = driver(connection).execute
-        statement, types = _ready(query.check_types)
         lane = query.lane.value
         jobs: list[ReadyJob] = []
         for priority in _PRIORITIES:
+            statement, types = _ready(query.check_types, priority)
             asked = (query.location_id, lane, priority, now_ms, *types)
             left = query.limit - len(jobs)
             jobs += map(ReadyJob._make, execute(statement, (*asked, left)) if left else ())
@@ -199,17 +208,21 @@ class SqliteJobQueue:
 
 
 @lru_cache(maxsize=256)
-def _ready(check_types: frozenset[CheckType]) -> tuple[str, tuple[str, ...]]:
+def _ready(check_types: frozenset[CheckType], priority: int) -> tuple[str, tuple[str, ...]]:
     """The claim's query for these check types, and what they are called in it.
 
     One range of the index, in its order, and one priority at a time, so that a retry that waits for
     its time costs a claim nothing.
     """
     types = tuple(sorted(one.value for one in check_types))
+    is_wanted = priority == Priority.WANTED
+    columns = _WANTED_COLUMNS if is_wanted else _READY_COLUMNS
+    is_known = _IS_KNOWN if is_wanted else "TRUE"
     statement = f"""
-    {_READY_COLUMNS.format(fence="j.fence")}
-    WHERE j.state = 0 AND j.location_id = ? AND j.lane = ? AND j.priority = ? AND j.due_ms <= ?
-      AND j.check_type IN ({", ".join("?" * len(types))}) ORDER BY j.due_ms, j.id LIMIT ?
+    {columns.format(fence="j.fence")}
+    WHERE {is_known} AND j.state = 0 AND j.location_id = ? AND j.lane = ? AND j.priority = ?
+      AND j.due_ms <= ? AND j.check_type IN ({", ".join("?" * len(types))})
+    ORDER BY j.due_ms, j.id LIMIT ?
     """
     return statement, types
 

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from sqlalchemy import Connection
 
+from contract.job import TEST_SOURCES
 from service.alerting import actions as alerting
 from service.analytics.marking import mark_hours
 from service.db.engine import announce
@@ -60,8 +61,9 @@ def record(connection: Connection, records: Sequence[Record], *, now_ms: int) ->
     """Store results and let the sessions of settled runs go on."""
     if not records:
         return
-    recorded = store_of(connection).add(connection, records, now_ms=now_ms)
-    for observe in _OBSERVERS:
+    stored = store_of(connection).add(connection, records, now_ms=now_ms)
+    recorded = [one for one in stored if one[1].source not in TEST_SOURCES]
+    for observe in _OBSERVERS if recorded else ():
         observe(connection, recorded, now_ms)
     announce(
         connection,

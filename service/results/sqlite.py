@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from contract.job import RunSource
+from contract.job import TEST_SOURCES, RunSource
 from service.db.ids import new_ids
 from service.db.sqlite_group import driver
 from service.results.model import Cause, Record, Recorded, ResultType, RunStatus
@@ -135,5 +135,5 @@ def state_rows(finals: Iterable[tuple[str, Record]]) -> Iterator[tuple[object, .
     return (
         (record.check_id, _TEXTS[record.status], record.started_ms, one, record.started_ms)
         for one, record in finals
-        if record.status.judges_target
+        if record.status.judges_target and record.source not in TEST_SOURCES
     )

@@ -14,6 +14,8 @@ from service.results.model import RunStatus
 from service.sessions import store
 from service.sessions.model import Session, SessionFinished, SessionStatus
 from service.sessions.rules import deadline_ms, latest_starts, worse
+from service.variables import actions as variables
+from service.variables.model import Owner
 
 
 def run_finished(
@@ -66,7 +68,7 @@ def pass_turn(connection: Connection, group_run: str, *, now_ms: int) -> None:
             _begin(connection, session, places, now_ms=now_ms)
             return
         store.begin(connection, session.id, runs=0, now_ms=now_ms)
-        _end(connection, session.id, SessionStatus.FAILED, now_ms=now_ms)
+        _end(connection, session, SessionStatus.FAILED, now_ms=now_ms)
 
 
 def count_locations(connection: Connection, session_id: str) -> int:
@@ -101,6 +103,13 @@ def find(connection: Connection, account_id: str, session_id: str) -> Session:
     if session is None:
         raise NotFoundError("No such check session.")
     return session
+
+
+def find_bundle_owner(connection: Connection, location_id: str, sha256: str) -> str | None:
+    """The account of the location, if a check runs the bundle that is not stored. None: none."""
+    account_id = locations.find_account(connection, location_id)
+    is_tested = account_id and store.is_tested(connection, account_id, sha256)
+    return account_id if is_tested else None
 
 
 def _time_out(connection: Connection, session: Session, *, now_ms: int) -> None:
@@ -143,7 +152,7 @@ def _settle(
     if stopped_ms is None:
         store.settle(connection, session.id, status=status, pending=pending, stopped_ms=None)
         return
-    ended = _end(connection, session.id, status, pending=pending, now_ms=stopped_ms)
+    ended = _end(connection, session, status, pending=pending, now_ms=stopped_ms)
     # One that waited held nobody up.
     if ended and session.group_run is not None and session.turn is None:
         pass_turn(connection, session.group_run, now_ms=stopped_ms)
@@ -151,14 +160,17 @@ def _settle(
 
 def _end(
     connection: Connection,
-    session_id: str,
+    session: Session,
     status: SessionStatus,
     *,
     now_ms: int,
     pending: int = 0,
 ) -> bool:
     """False: it had ended before."""
-    ended = store.settle(connection, session_id, status=status, pending=pending, stopped_ms=now_ms)
+    ended = store.settle(connection, session.id, status=status, pending=pending, stopped_ms=now_ms)
     if ended:
-        announce(connection, SessionFinished(session_id))
+        announce(connection, SessionFinished(session.id))
+    if ended and session.is_test:
+        account_id = store.find_owner(connection, session.id)
+        variables.forget(connection, Owner.check(account_id, session.check_id))
     return ended

@@ -58,3 +58,5 @@ class Session:
     """The run of a group that it is part of. None: of none."""
     turn: int | None = None
     """Its place in that run, as long as it waits for its turn. None: it does not wait."""
+    is_test: bool = False
+    """Whether its check is not stored: it alerts nobody and counts nowhere."""

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     delete,
     insert,
     or_,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     update,
 )
 
+from service.checks.model import UnstoredCheck
 from service.db.ids import least_id
 from service.db.tables.checks import check_
 from service.db.tables.runs import session
@@ -47,6 +49,15 @@ _FIRST_WAITING: Final = (
     .order_by(session.c.turn)
     .limit(1)
 )
+_TESTED: Final = (
+    select(session.c.id)
+    .where(
+        session.c.stopped_ms.is_(None),
+        session.c.bundle_sha256 == bindparam("sha256"),
+        session.c.account_id == bindparam("account_id"),
+    )
+    .limit(1)
+)
 _BEGIN: Final = (
     update(session)
     .where(session.c.id == bindparam("session_id"))
@@ -59,6 +70,8 @@ _SETTLE: Final = (
         status=bindparam("new_status"),
         pending=bindparam("new_pending"),
         stopped_ms=bindparam("new_stopped_ms"),
+        # Runs are over: what they needed, secrets among it, goes.
+        spec=case((bindparam("new_stopped_ms").is_(None), session.c.spec)),
     )
 )
 _OLD: Final = (
@@ -102,7 +115,32 @@ def _values(row: Session, account_id: str) -> Mapping[str, Any]:
         "refresh_cache": row.refresh_cache,
         "group_run": row.group_run,
         "turn": row.turn,
+        "is_test": row.is_test,
     }
+
+
+def insert_test(
+    connection: Connection, row: Session, check: UnstoredCheck, *, account_id: str
+) -> None:
+    """Store a new session with the check that it runs."""
+    of_check = {
+        "spec": check.spec,
+        "group_id": check.group_id,
+        "bundle_sha256": check.bundle_sha256,
+    }
+    connection.execute(insert(session), {**_values(row, account_id), **of_check})
+
+
+def is_tested(connection: Connection, account_id: str, sha256: str) -> bool:
+    """Whether an open session of the account runs this bundle, and no stored check."""
+    asked = {"account_id": account_id, "sha256": sha256}
+    return connection.execute(_TESTED, asked).first() is not None
+
+
+def find_owner(connection: Connection, session_id: str) -> str:
+    """The account of a session that is there."""
+    query = select(session.c.account_id).where(session.c.id == session_id)
+    return str(connection.execute(query).scalar_one())
 
 
 def find(connection: Connection, session_id: str) -> Session | None:
@@ -191,4 +229,5 @@ def _read(row: Row[Any]) -> Session:
         refresh_cache=bool(row.refresh_cache),
         group_run=row.group_run,
         turn=row.turn,
+        is_test=bool(row.is_test),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from service.http.dependencies import Backend
+from service.http.errors import NotFoundError
 from service.results import actions as results
 from service.results.model import StoredResult
 from service.sessions import actions
@@ -35,6 +36,8 @@ class Watch:
     backend: Backend
     account_id: str
     session_id: str
+    is_test: bool = False
+    """Whether its check is not stored: each kind of session has its own address."""
 
     async def read(self) -> SessionState:
         """The session as it is; one past its deadline is ended first.
@@ -65,6 +68,8 @@ class Watch:
     def _query(self, connection: Connection) -> SessionState:
         now_ms = self.backend.clock.now_ms(connection)
         session = actions.find(connection, self.account_id, self.session_id)
+        if session.is_test is not self.is_test:
+            raise NotFoundError(f"This is a {'check' if self.is_test else 'test'} session.")
         return SessionState(session, tuple(results.of_session(connection, session.id)), now_ms)
 
     def _query_ended(self, connection: Connection) -> SessionState:

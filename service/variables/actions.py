@@ -100,14 +100,17 @@ def replace(
     wanted: Sequence[EnvironmentVariable],
     *,
     vault: Vault,
+    kept_from: Owner | None = None,
 ) -> None:
     """Make these the variables of a check or a group; a secret that is sent empty keeps its value.
+
+    `kept_from`: whose values are kept. None: its own.
 
     Raises:
         InvalidError: a new secret is empty, the value of a kept one cannot be read, or they are
             more than one owner may have.
     """
-    before = {row.key: row for row in store.list_all(connection, owner)}
+    before = {row.key: row for row in store.list_all(connection, kept_from or owner)}
     sealing = _VariableWriter(vault, owner)
     rows = [
         sealing.row(one.key, one, before=before.get(one.key), field=f"{FIELD}[{order}].value")

@@ -58,6 +58,11 @@ session: Final = Table(
     Column("refresh_cache", Boolean),  # suites install their dependencies anew; None: as false
     Column("group_run", String),  # the run of a group that it is part of; None: of none
     Column("turn", Integer),  # its place in that run, as long as it waits; None: it does not
+    Column("is_test", Boolean),  # whether its check is not stored; None: as false
+    # Only of tests, until they end: what else a claim would read of the check.
+    Column("spec", LargeBinary),  # as that of checks
+    Column("group_id", BigInteger),  # None: it is in no group
+    Column("bundle_sha256", String),  # None: it is no suite
     Index(None, "check_id"),
     Index(
         "ix_session_group_run",

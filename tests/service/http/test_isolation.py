@@ -30,8 +30,11 @@ OPEN: Final = (
 """These belong to nobody."""
 OWN_SPACE: Final = ("PUT /v1/code-bundles/{sha256}",)
 """The id is the content's, and whoever sends it has one of their own."""
-NOT_THERE: Final = ("GET /v1/check-results/{checkId}/{checkResultId}/assets/{name}",)
-"""Alice herself has none of it here; `test_assets_api.py` sends one."""
+NOT_THERE: Final = (
+    "GET /v1/check-results/{checkId}/{checkResultId}/assets/{name}",
+    "GET /v1/test-sessions/{testSessionId}/results/{testSessionResultId}",
+)
+"""Alice herself has none of it here; `test_assets_api.py` and `test_ad_hoc.py` send one."""
 
 Ids = Mapping[str, str]
 Make = Callable[[PublicApi, str], Awaitable[Ids]]
@@ -106,6 +109,12 @@ async def a_session(api: PublicApi, _name: str) -> Ids:
     target = {"target": {"checkId": [check["id"]]}}
     session = (await api.alice.post("/v1/check-sessions/trigger", target)).body["sessions"][0]
     return {"checkSessionId": session["checkSessionId"]}
+
+
+async def a_test_session(api: PublicApi, _name: str) -> Ids:
+    path = "/v1/test-sessions/run"
+    started = (await api.alice.post(path, BODIES[f"POST {path}"])).body
+    return {"testSessionId": started["testSessionId"], "testSessionResultId": "none"}
 
 
 async def a_group(api: PublicApi, name: str) -> Ids:
@@ -220,6 +229,7 @@ MAKERS: Final[Mapping[str, Make]] = {
     "private-locations": a_location,
     "snippets": a_snippet,
     "status-pages": a_status_page,
+    "test-sessions": a_test_session,
     "triggers": a_trigger,
     "variables": a_variable,
 }
