@@ -54,14 +54,20 @@ async def read_form(request: Request) -> FormData:
     kept = getattr(request.state, "form", None)
     if isinstance(kept, FormData):
         return kept
-    kind = request.headers.get("content-type", "")
-    is_multipart = kind.partition(";")[0].strip().lower() == KIND
-    form = await _read_multipart(request, kind) if is_multipart else _parse(await _read(request))
+    has_parts = is_multipart(request)
+    form = await _read_multipart(request) if has_parts else _parse(await _read(request))
     request.state.form = form
     return form
 
 
-async def _read_multipart(request: Request, kind: str) -> FormData:
+def is_multipart(request: Request) -> bool:
+    """Whether a form is sent as one that may have a file."""
+    kind = request.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower() == KIND
+
+
+async def _read_multipart(request: Request) -> FormData:
+    kind = request.headers.get("content-type", "")
     parts = in_time(_stream(request), patience_s=_PATIENCE_S, remedy="send the form again")
     form = await read_multipart(kind, parts)
     return FormData(_with_own_lines(form.pairs), form.file)

@@ -18,6 +18,7 @@ from service.web.resources import (
     link_pages,
     snippet_pages,
     status_page_forms,
+    try_now,
     variable_pages,
     window_pages,
 )
@@ -33,6 +34,7 @@ _PARTS = (
     sign_in_page.routes,
     overview.routes,
     live.routes,
+    try_now.routes,
     check_forms.routes,
     bundle_pages.routes,
     check_page.routes,

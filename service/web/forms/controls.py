@@ -1,13 +1,13 @@
 """What a template draws of a form: fields with their labels, states and problems."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from service.vault.texts import HIDDEN
 from service.web.forms.field_labels import help_of, label_of, option_label, shorter_help, unit_of
-from service.web.forms.field_schema import Field, Kind, Option, join, key_of
+from service.web.forms.field_schema import ABSENT, Field, Kind, Option, join, key_of
 from service.web.forms.form_state import SHAPE, State, blank_row, express, is_moment
 
 _FEW: Final = 4
@@ -23,7 +23,7 @@ _SECRET_WORDS: Final = ("password", "passphrase")
 _CODE: Final = frozenset(
     {"cert", "ca", "script", "localSetupScript", "localTearDownScript", "content", "body"}
 )
-_WIDE: Final = frozenset({"body", "description", "prompt", "message", "query", "template"})
+_WIDE: Final = frozenset({"body", "description", "prompt", "message", "template"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Control:
     rows: int = 0
     """How many lines a text of several lines shows."""
     inside: tuple["Control", ...] = ()
-    """What GROUP, SHAPES, and a row are made of."""
+    """What GROUP, SHAPES, and a row are made of; of a NUMBER, its unit, if it can be chosen."""
     lines: tuple["Control", ...] = ()
     """The rows of ROWS."""
     spare: tuple["Control", ...] = ()
@@ -92,6 +92,13 @@ class Control:
         return bool(self.problem) or any(one.has_problem for one in inside)
 
     @property
+    def lacks_choices(self) -> bool:
+        """Whether a new row would have nothing to choose from."""
+        inside = self.spare[-1].inside if self.spare else ()
+        menus = (one for one in inside if one.kind is Kind.CHOICE)
+        return any(not any(item.key for item in one.items) for one in menus)
+
+    @property
     def is_one_line(self) -> bool:
         """Whether all of a row stands side by side."""
         narrow = {Kind.TEXT, Kind.NUMBER, Kind.CHOICE, Kind.CHECKBOX, Kind.KEY}
@@ -104,7 +111,7 @@ def build(field: Field, state: State, path: str = "") -> Control:
         name=path,
         field_name=field.name,
         kind=field.kind,
-        label=label_of(field.name),
+        label=field.label or label_of(field.name),
         help=help_of(
             shorter_help(field.name) or field.help,
             nothing=_name_nothing(field),
@@ -177,9 +184,20 @@ def _inside(fields: Sequence[Field], state: Mapping[str, State], path: str) -> t
         for one in fields
     )
     keeps = state.get("secret") == "true" and state.get("value") == ""
-    return tuple(
+    return _join_units(
         replace(one, hint=_STORED, help="") if keeps and one.field_name == "value" else one
         for one in drawn
+    )
+
+
+def _join_units(drawn: Iterable[Control]) -> tuple[Control, ...]:
+    """Numbers with the unit that stands beside them: `period` has `periodUnit`."""
+    by_name = {one.field_name: one for one in drawn}
+    units = {name: by_name.get(f"{name}Unit") for name in by_name}
+    return tuple(
+        replace(one, inside=(unit,)) if (unit := units[name]) else one
+        for name, one in by_name.items()
+        if one not in units.values()
     )
 
 
@@ -200,10 +218,13 @@ def _rows(field: Field, state: Sequence[Any], blank: Control) -> Control:
 
 def _shapes(field: Field, state: Mapping[str, State], blank: Control) -> Control:
     inner = next(one.field for one in field.shapes if one.field)
+    # Where a group can leave something to its checks, null says no more.
+    nothing = any(one.constant == _FALLBACK for one in field.shapes) and "None of its own"
     items = tuple(
         Item(
             key=str(at),
-            label=_shape_label(field.name, shape.constant, is_object=shape.field is not None),
+            label=(shape.constant is None and nothing)
+            or _shape_label(field.name, shape.constant, is_object=shape.field is not None),
             is_chosen=state[SHAPE] == str(at),
             data={"object": ""} if shape.field else {},
         )
@@ -213,17 +234,33 @@ def _shapes(field: Field, state: Mapping[str, State], blank: Control) -> Control
 
 
 _NOT_SET: Final = "Not set"
+_NO_CHOICE: Final[Mapping[str, str]] = {
+    "engine": "Node.js (the service's default)",
+    "groupId": "No group",
+    "runParallel": "As each check says",
+    "runtimeId": "The agent's newest",
+    "setupSnippetId": "None",
+    "tearDownSnippetId": "None",
+}
+"""What a choice says of null."""
 _NOTHING: Final[Mapping[str, str]] = {
-    "alertSettings": "As elsewhere",
-    "retryStrategy": "Default",
+    "alertSettings": "None of its own",
+    "retryStrategy": "One, at once (the service's default)",
 }
 _SOMETHING: Final[Mapping[str, str]] = {
     "alertSettings": "Its own",
-    "retryStrategy": "Its own",
+    "retryStrategy": "Other",
     "triggerIncident": "Yes",
     "basicAuth": "Send them",
 }
-_CONSTANTS: Final[Mapping[str, str]] = {"FALLBACK": "Left to the checks"}
+_FALLBACK: Final = "FALLBACK"
+_CONSTANTS: Final[Mapping[str, str]] = {_FALLBACK: "Left to the checks"}
+
+
+def _name_no_choice(field: Field) -> str:
+    if not field.is_nullable:
+        return "Choose\N{HORIZONTAL ELLIPSIS}"
+    return _NO_CHOICE.get(field.name, _NOT_SET)
 
 
 def _name_nothing(field: Field) -> str:
@@ -232,7 +269,7 @@ def _name_nothing(field: Field) -> str:
         case Kind.SHAPES:
             return _NOTHING.get(field.name, "None")
         case Kind.CHOICE:
-            return _NOT_SET
+            return _name_no_choice(field)
         case _:
             return "Empty"
 
@@ -253,10 +290,10 @@ def _choices(field: Field, state: State, blank: Control) -> Control:
     # What is stored and is no option any more stays chosen.
     options += [Option(key, f"{key} (unknown)") for key in chosen if key and key not in known]
     is_open = not is_list and not field.is_nullable and not chosen[0]
-    if not is_list and (field.is_nullable or is_open) and "" not in known:
-        options.insert(
-            0, Option(None, _NOT_SET if field.is_nullable else "Choose\N{HORIZONTAL ELLIPSIS}")
-        )
+    # Null says what the default says; it is offered where it is stored.
+    is_null = field.is_nullable and (field.default in (None, ABSENT) or not chosen[0])
+    if not is_list and (is_null or is_open) and "" not in known:
+        options.insert(0, Option(None, _name_no_choice(field)))
     items = tuple(
         Item(
             key=one.key,

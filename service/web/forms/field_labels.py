@@ -15,12 +15,15 @@ _LABELS: Final[Mapping[str, str]] = {
     "alertChannelSubscriptions": "Alert channels",
     "alertSettings": "Alert settings",
     "amount": "How many",
+    "grace": "Grace",
     "apiCheckDefaults": "Defaults of API checks",
     "authScheme": "Authentication scheme",
     "autoSubscribe": "New checks subscribe by themselves",
     "baseBackoffSeconds": "First wait",
+    "period": "Expects a ping every",
+    "type": "Wait before each retry",
     "basicAuth": "User and password",
-    "bodyType": "Sent as",
+    "bodyType": "Body type",
     "browserCheckDefaults": "Defaults of browser checks",
     "ca": "Additional roots",
     "cert": "Certificate",
@@ -37,7 +40,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "escalationType": "Alert after",
     "failedRunThreshold": "Failed runs",
     "frequency": "Runs every",
-    "frequencyOffset": "Offset",
+    "frequencyOffset": "Offset of its runs",
     "groupId": "Group",
     "groupOrder": "Position in the group",
     "httpVersion": "HTTP version",
@@ -63,6 +66,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "retryStrategy": "Retries",
     "rrule": "Recurrence rule",
     "runBasedEscalation": "Runs",
+    "timeBasedEscalation": "Minutes",
     "runParallel": "Run at all locations at once",
     "runtimeId": "Runtime",
     "sameRegion": "Retry at the same location",
@@ -89,9 +93,16 @@ _SHORTER_HELP: Final[Mapping[str, str]] = {
     "amount": "Sent for as long as a check keeps failing or stays degraded.",
     "doubleCheck": "Without retries of its own, a failed run is tried again at once, at another"
     " location if the check has one.",
-    "codeBundlePath": "What was uploaded, by the first letters of its SHA-256.",
-    "frequencyOffset": "When its first run comes. Every minute or less often: empty spreads the"
-    " checks. More often: 10, 20 or 30 seconds.",
+    "grace": "How much later than that a ping may come.",
+    "period": "The time between two pings.",
+    "retryStrategy": "How a failed run is tried again before anybody is alerted.",
+    "codeBundlePath": "The project, packed into one file: \N{LEFT DOUBLE QUOTATION MARK}Upload a"
+    " bundle\N{RIGHT DOUBLE QUOTATION MARK} sends one. Each is named by the first letters of its"
+    " SHA-256.",
+    "engine": "What runs the tests.",
+    "runtimeId": "The versions of Node.js and Playwright for scripts.",
+    "frequencyOffset": "Shifts its runs against those of other checks, for a frequency of a minute"
+    " or more. Empty: the service spreads them.",
 }
 """Instead of what the API's documentation says at length."""
 _ACRONYMS: Final = frozenset({"API", "DNS", "HTTP", "ID", "IP", "JSON", "SMS", "SSL", "TLS", "URL"})
@@ -116,9 +127,12 @@ _VALUES: Final[Mapping[str, str]] = {
     "CRITICAL": "Critical",
     "DAY": "Days",
     "DIGEST": "Digest",
+    "FALLBACK": "Left to the checks",
+    "JSON_BODY": "JSON body",
+    "SINGLE_RETRY": "One retry, after the first wait",
     "EQUALS": "Equals",
-    "EXPONENTIAL": "Exponential",
-    "FIXED": "Fixed",
+    "EXPONENTIAL": "Its power: w, w\N{SUPERSCRIPT TWO}, w\N{SUPERSCRIPT THREE}",
+    "FIXED": "Always the same",
     "FORM": "Form",
     "GRAPHQL": "GraphQL",
     "GREATER_THAN": "Is greater than",
@@ -128,7 +142,7 @@ _VALUES: Final[Mapping[str, str]] = {
     "HTTP_3": "HTTP/3",
     "LATENCY": "Latency",
     "LESS_THAN": "Is less than",
-    "LINEAR": "Linear",
+    "LINEAR": "Longer each time: once, twice, three times",
     "MAJOR": "Major",
     "MEDIUM": "Medium",
     "MINOR": "Minor",
@@ -144,14 +158,22 @@ _VALUES: Final[Mapping[str, str]] = {
     "RUN_BASED": "Failed runs",
     "TIME_BASED": "Minutes failing",
     "WEEK": "Weeks",
+    "bun": "Bun",
     "chromium": "Chromium",
     "firefox": "Firefox",
+    "node": "Node.js",
     "webkit": "WebKit",
 }
 _WORDS: Final[Mapping[str, str]] = {**_VALUES, **KINDS}
+_WORDS_OF: Final[Mapping[tuple[str, str], str]] = {
+    ("bodyType", "NONE"): "No body",
+    ("bodyType", "RAW"): "Plain text",
+}
+"""Values that read differently in one field."""
+_VALUE_IN_TEXT: Final = re.compile(r"`?\b([A-Z][A-Z0-9_]{2,})\b`?")
 _NULL: Final = re.compile(r"\bNull( or empty)?(?=[:;])")
 _SAYS_NOTHING: Final = re.compile(r"Null( or empty)?: (none|there is no|it is of)")
-_NAMES: Final = re.compile(r"`([a-z]+(?:[A-Z][a-z]*)+)`")
+_NAMES: Final = re.compile(r"`([a-z]+(?:[A-Z][a-z]*)*)`")
 _SENTENCES: Final = re.compile(r"\S.*?(?:[.?](?=\s|$)|$)", re.DOTALL)
 _FOR_PROGRAMS: Final = (" PUT", "in quotes", "Slugs", "Beyond the specification")
 
@@ -184,8 +206,8 @@ def option_label(name: str, value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value} %" if name == "percentage" else str(value)
     text = str(value)
-    if text in _WORDS:
-        return _WORDS[text]
+    if found := _WORDS_OF.get((name, text)) or _WORDS.get(text):
+        return found
     if "_" in text and text.isupper():
         return _sentence(text.split("_"))
     return text
@@ -199,8 +221,6 @@ def _sentence(parts: list[str]) -> str:
 
 
 def _minutes(value: int) -> str:
-    if value == 0:
-        return "Less than a minute (offset)"
     if value >= _MINUTES_PER_HOUR and value % _MINUTES_PER_HOUR == 0:
         return f"{value // _MINUTES_PER_HOUR} h"
     return f"{value} min"
@@ -217,9 +237,11 @@ def help_of(text: str, *, nothing: str, is_hidden: bool) -> str:
     kept = [one for one in sentences if not any(word in one for word in left_out)]
     kept = [one for one in kept if not _SAYS_NOTHING.match(one)]
     plain = _NULL.sub(nothing, " ".join(kept)).replace("null or empty", "none")
-    return _NAMES.sub(
-        lambda found: (
-            f"\N{LEFT DOUBLE QUOTATION MARK}{label_of(found[1])}\N{RIGHT DOUBLE QUOTATION MARK}"
-        ),
-        plain,
+    named = _NAMES.sub(lambda found: _quote(label_of(found[1])), plain)
+    return _VALUE_IN_TEXT.sub(
+        lambda found: _quote(_VALUES[found[1]]) if found[1] in _VALUES else found[0], named
     )
+
+
+def _quote(label: str) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{label}\N{RIGHT DOUBLE QUOTATION MARK}"

@@ -58,8 +58,11 @@ class Option:
         return key_of(self.value)
 
 
-Options = Mapping[str, Sequence[Option]]
-"""By pattern of a path, as in `alertChannelSubscriptions[].alertChannelId`."""
+Options = Mapping[str, Sequence[Option] | None]
+"""By pattern of a path, as in `alertChannelSubscriptions[].alertChannelId`.
+
+None: there is nothing to choose from, and the form does without the field.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,8 @@ class Field:
     name: str
     """The last part of its path; empty for the body and for a row."""
     kind: Kind
+    label: str = ""
+    """What a form calls it. Empty: as everywhere."""
     help: str = ""
     """What the API's documentation says of it."""
     is_required: bool = False
@@ -143,11 +148,16 @@ def join(path: str, name: str) -> str:
 
 
 def _offer(one: Field, options: Options, path: str) -> Field:
-    if path in options:
+    found = options.get(path)
+    if found is not None:
         kind = Kind.CHOICES if one.kind in {Kind.LINES, Kind.CHOICES} else Kind.CHOICE
-        return replace(one, kind=kind, options=tuple(options[path]))
+        return replace(one, kind=kind, options=tuple(found))
     below = f"{path}[]" if one.kind is Kind.ROWS else path
-    inside = tuple(_offer(each, options, join(below, each.name)) for each in one.fields)
+    inside = tuple(
+        _offer(each, options, name)
+        for each in one.fields
+        if options.get(name := join(below, each.name), ()) is not None
+    )
     shapes = tuple(
         replace(shape, field=_offer(shape.field, options, path)) if shape.field else shape
         for shape in one.shapes

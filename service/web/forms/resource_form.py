@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from service.web.forms.controls import Control
-from service.web.forms.field_schema import Field, Kind, Options, read_fields
+from service.web.forms.field_schema import Field, Kind, Options, Shape, read_fields
 from service.web.visit import Visit
 
 Document = Mapping[str, Any]
@@ -25,10 +25,12 @@ class Section:
     hint: str = ""
     """A sentence below the heading."""
     is_folded: bool = False
+    takes_rest: bool = False
+    """Whether what no section names stands in it, after its own."""
 
 
-ADVANCED: Final = Section(title="Advanced", fields=(), is_folded=True)
-"""Holds what no other section names: no field is lost."""
+ADVANCED: Final = Section(title="Advanced", fields=(), is_folded=True, takes_rest=True)
+"""Holds what no other section names, where none takes the rest: no field is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +80,21 @@ class Form:
     """Values that the kind decides, and no form shows."""
     left_out: frozenset[str] = frozenset()
     """Fields that the kind refuses."""
+    idle: frozenset[str] = frozenset()
+    """Fields that have no effect for the kind: a stored one keeps what it has."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What it calls fields that are called otherwise in other forms, by name."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What it says of fields instead of what the API's documentation says, by name."""
+    more_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    """A further shape of a field, after the first one, by name; `send` undoes it."""
+    send: Callable[[Document], Document] = lambda body: body
+    """The body as the API takes it; what `Resource.show` does to a stored one, undone."""
     has_local_times: bool = False
     """Whether times are on the clock of a field `timeZone`; otherwise they are in UTC."""
     neighbors: tuple[Neighbor, ...] = ()
+    try_path: str = ""
+    """Where it is sent to be tried without saving it. Empty: it cannot be tried."""
     is_offered: bool = True
     """Whether new ones may be of this kind."""
 
@@ -88,11 +102,29 @@ class Form:
     def root(self) -> Field:
         """All fields of the body."""
         whole = read_fields(self.model)
-        hidden = self.left_out | self.fixed.keys()
+        hidden = self.left_out | self.idle | self.fixed.keys()
         fields = tuple(one for one in whole.fields if one.name not in hidden)
+        fields = tuple(self._adapt(one) for one in fields)
         if self.has_local_times:
             fields = tuple(replace(one, is_local=True) for one in fields)
         return Field(name="", kind=Kind.GROUP, fields=fields, is_required=True)
+
+    def _adapt(self, one: Field) -> Field:
+        more = self.more_shapes.get(one.name)
+        shapes = (*one.shapes[:1], more, *one.shapes[1:]) if more else one.shapes
+        return replace(
+            one,
+            shapes=shapes,
+            label=self.labels.get(one.name, ""),
+            help=self.notes.get(one.name, one.help),
+        )
+
+    def keep(self, stored: Document, root: Field) -> Document:
+        """What is stored in fields that a form does not have, for it to stay."""
+        shown = {one.name for one in root.fields}
+        known = {info.alias or name for name, info in self.model.model_fields.items()}
+        kept = known - shown - self.left_out - self.fixed.keys()
+        return {name: value for name, value in stored.items() if name in kept}
 
 
 async def _no_options(_visit: Visit, _form: Form) -> Options:
@@ -170,8 +202,9 @@ def arrange(sections: Sequence[Section], controls: Sequence[Control]) -> tuple[D
     left = {one.name: one for one in _flatten(controls)}
     named = {path for section in sections for path in section.fields}
     drawn = []
-    for section in (*sections, ADVANCED):
-        paths = section.fields or (tuple(left) if section is ADVANCED else ())
+    last = () if any(one.takes_rest for one in sections) else (ADVANCED,)
+    for section in (*sections, *last):
+        paths = (*section.fields, *(left if section.takes_rest else ()))
         found = [one for path in paths for one in _take(left, path, named)]
         if found:
             drawn.append(

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -18,7 +18,7 @@ from service.web.forms.api_problems import divide, summarize
 from service.web.forms.controls import build, place_problems
 from service.web.forms.deletion import Deletion, ask_to_delete
 from service.web.forms.field_schema import ABSENT, Field, offer
-from service.web.forms.form_state import Parser, Sent, State, collect, express
+from service.web.forms.form_state import Parser, Sent, State, Unreadable, collect, express
 from service.web.forms.resource_form import Document, Form, Resource, arrange
 from service.web.page_routing import Pages
 from service.web.visit import Visit
@@ -29,6 +29,8 @@ _SEEN: Final = "#seen"
 """The field that tells which version the form was filled from."""
 _TYPED: Final = "#name"
 """The field in which the name is typed of what is deleted."""
+_PLACES: Final = "privateLocations"
+"""The field that says where something runs."""
 _UNPROCESSABLE: Final = 422
 _NOT_FOUND: Final = 404
 _CHANGED: Final = (
@@ -65,6 +67,41 @@ class _Refusal:
     """By the path of the field; empty: of the form as a whole."""
 
 
+@dataclass(frozen=True, slots=True)
+class SentForm:
+    """A form that was sent, read by the fields of its resource."""
+
+    root: Field
+    state: State
+    body: dict[str, Any]
+    """What goes to the API."""
+    unreadable: Sequence[Unreadable]
+    """Fields whose text cannot be read: nothing can be sent."""
+
+
+async def read_sent(
+    visit: Visit, resource: Resource, form: Form, stored: Document | None
+) -> SentForm:
+    """Read the form of a new resource, or of a stored one."""
+    data = await read_form(visit.request)
+    root = offer(form.root, await resource.options(visit, form))
+    state = collect(root, Sent(data.pairs), "")
+    parser = Parser()
+    known = {one.name for one in root.fields}
+    before = {name: value for name, value in (stored or {}).items() if name in known}
+    kept = form.keep(stored or {}, root)
+    body = {**kept, **form.send(parser.parse(root, state, before)), **form.fixed}
+    return SentForm(root, state, body, parser.unreadable)
+
+
+async def reopen(
+    visit: Visit, resource: Resource, form: Form, pairs: Sequence[tuple[str, str]]
+) -> Response:
+    """The form of a new one with what stood in it when it was sent elsewhere."""
+    root = offer(form.root, await resource.options(visit, form))
+    return _ResourcePages(resource).fill(visit, form, root, collect(root, Sent(pairs), ""))
+
+
 class _ResourcePages:
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
@@ -86,15 +123,12 @@ class _ResourcePages:
         form = self._resource.form_of(visit.request.query_params.get("kind", ""))
         if form is None:
             raise NotFoundError(f"There is no such kind of {self._resource.noun}.")
-        root = offer(form.root, await self._resource.options(visit, form))
-        state = collect(root, Sent(data.pairs), "")
-        parser = Parser()
-        body = {**parser.parse(root, state, {}), **form.fixed}
-        if parser.unreadable:
-            return self._page(visit, form, root, state, refusal=_unreadable(parser))
-        answer = await visit.call(form.create, body, once=data.text(_ONCE))
+        sent = await read_sent(visit, self._resource, form, None)
+        if sent.unreadable:
+            return self._page(visit, form, sent.root, sent.state, refusal=_unreadable(sent))
+        answer = await visit.call(form.create, sent.body, once=data.text(_ONCE))
         if answer.is_error:
-            return self._page(visit, form, root, state, refusal=_refused(answer))
+            return self._page(visit, form, sent.root, sent.state, refusal=_refused(answer))
         if self._resource.after_new:
             return visit.go(self._resource.after_new.replace("{id}", self._key(answer.body)))
         return self._go_on(visit, answer.body)
@@ -113,24 +147,19 @@ class _ResourcePages:
         data = await read_form(visit.request)
         stored = await self._find(visit)
         form = await self._form_of(visit, stored)
-        root = offer(form.root, await self._resource.options(visit, form))
-        state = collect(root, Sent(data.pairs), "")
-        parser = Parser()
-        known = {one.name for one in form.root.fields}
-        before = {name: value for name, value in stored.items() if name in known}
-        body = {**parser.parse(root, state, before), **form.fixed}
+        sent = await read_sent(visit, self._resource, form, stored)
         refusal = None
-        if parser.unreadable:
-            refusal = _unreadable(parser)
+        if sent.unreadable:
+            refusal = _unreadable(sent)
         elif data.text(_SEEN) != _version(form, stored):
             refusal = _Refusal({"": _CHANGED})
         else:
-            answer = await visit.call(self._at(form.replace, visit), body)
+            answer = await visit.call(self._at(form.replace, visit), sent.body)
             if answer.is_error:
                 refusal = _refused(answer)
             else:
                 return self._go_on(visit, answer.body)
-        return self._page(visit, form, root, state, stored=stored, refusal=refusal)
+        return self._page(visit, form, sent.root, sent.state, stored=stored, refusal=refusal)
 
     # Deleting.
 
@@ -179,6 +208,10 @@ class _ResourcePages:
     def _key(self, stored: Document) -> str:
         return quote(str(stored.get(self._resource.key, "")), safe="")
 
+    def fill(self, visit: Visit, form: Form, root: Field, state: State) -> Response:
+        """The form of a new one, filled in."""
+        return self._page(visit, form, root, state)
+
     def _page(  # noqa: PLR0913 - what a form consists of
         self,
         visit: Visit,
@@ -212,6 +245,9 @@ class _ResourcePages:
             once=secrets.token_urlsafe(16),
             seen=_version(form, stored) if stored else "",
             is_new=stored is None,
+            action=f"{self._resource.path}/new" + (f"?kind={form.kind}" if form.kind else ""),
+            try_path=form.try_path + (f"&id={self._key(stored)}" if stored else ""),
+            try_places=_try_places(root, whole) if form.try_path else (),
         )
 
     def _delete_page(self, visit: Visit, stored: Document, *, problem: str = "") -> Response:
@@ -228,12 +264,19 @@ class _ResourcePages:
         return ask_to_delete(visit, deletion, problem=problem)
 
 
+def _try_places(root: Field, state: State) -> list[tuple[str, str, bool]]:
+    """Locations where the form can be tried: slug, name, and whether it is proposed."""
+    places = next((one.options for one in root.fields if one.name == _PLACES), ())
+    chosen = state.get(_PLACES, ())
+    return [(one.key, one.label, one.key in chosen[:1]) for one in places]
+
+
 def _refused(answer: ApiAnswer) -> _Refusal:
     return _Refusal(divide(answer))
 
 
-def _unreadable(parser: Parser) -> _Refusal:
-    return _Refusal({one.path: f"This {one.sentence}" for one in parser.unreadable})
+def _unreadable(sent: SentForm) -> _Refusal:
+    return _Refusal({one.path: f"This {one.sentence}" for one in sent.unreadable})
 
 
 def _version(form: Form, stored: Document) -> str:

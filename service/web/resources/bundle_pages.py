@@ -1,8 +1,10 @@
 """`/checks/{id}/bundle`: the code of a Playwright suite, sent as a file.
 
-Before there is a check its id is `new`, and its form opens with what was sent.
+Before there is a check its id is `new`: what stands in its form comes along, and the form opens
+again with it and with what was sent.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -21,15 +23,21 @@ from service.http.errors import (
 )
 from service.web.api_calls import ApiAnswer, Content
 from service.web.check.check_changes import change_field
-from service.web.form_data import FormData, read_form
-from service.web.page_routing import Pages
+from service.web.form_data import FormData, is_multipart, read_form
+from service.web.forms.resource_pages import reopen
+from service.web.page_routing import CSRF_FIELD, Pages
+from service.web.resources.check_forms import CHECKS
 from service.web.settings.recorded_change import require_writer
 from service.web.visit import Visit
 
 _NEW: Final = "new"
 _UNPROCESSABLE: Final = 422
+_SUITE: Final = next(one for one in CHECKS.forms if one.kind == CheckType.PLAYWRIGHT)
 _FORM: Final = f"/checks/new?kind={CheckType.PLAYWRIGHT.value}"
 _KIND: Final = "application/gzip"
+_BACK: Final = "#back"
+"""The field that asks for that form again."""
+_OWN: Final = frozenset({CSRF_FIELD, _BACK})
 _NO_FILE: Final = "Choose the file of a bundle, a tar.gz."
 
 
@@ -48,11 +56,23 @@ async def _show(visit: Visit) -> Response:
 async def _upload(visit: Visit) -> Response:
     require_writer(visit)
     await _find_check(visit)
-    answer = await _send(visit, await read_form(visit.request))
+    form, check_id = await read_form(visit.request), str(visit.request.path_params["id"])
+    typed = [pair for pair in form.pairs if pair[0] not in _OWN] if check_id == _NEW else []
+    if _BACK in form:
+        return await reopen(visit, CHECKS, _SUITE, typed)
+    if typed and not is_multipart(visit.request):  # the form of a check leads here
+        return await _page(visit, problem=None, typed=typed)
+    answer = await _send(visit, form)
     if isinstance(answer, ApiError):
-        return await _page(visit, problem=answer)
-    sha256 = answer.body["codeBundlePath"]
+        return await _page(visit, problem=answer, typed=typed)
+    return await _use(visit, str(answer.body["codeBundlePath"]), typed)
+
+
+async def _use(visit: Visit, sha256: str, typed: Sequence[tuple[str, str]]) -> Response:
+    """Go on with a bundle that was sent: in the check, or in the form of a new one."""
     check_id = str(visit.request.path_params["id"])
+    if typed:
+        return await reopen(visit, CHECKS, _SUITE, [*typed, ("codeBundlePath", sha256)])
     if check_id == _NEW:
         return visit.go(f"{_FORM}&bundle={sha256}")
     changed = await change_field(visit, check_id, "codeBundlePath", sha256)
@@ -74,7 +94,9 @@ async def _send(visit: Visit, form: FormData) -> ApiAnswer | ApiError:
     return answer.refusal if answer.is_error else answer
 
 
-async def _page(visit: Visit, *, problem: ApiError | None) -> Response:
+async def _page(
+    visit: Visit, *, problem: ApiError | None, typed: Sequence[tuple[str, str]] = ()
+) -> Response:
     check = await _find_check(visit)
     answer = visit.page(
         "check_bundle.html",
@@ -84,6 +106,7 @@ async def _page(visit: Visit, *, problem: ApiError | None) -> Response:
         here=_here(visit),
         back=f"/checks/{quote(check['id'], safe='')}/edit" if check else _FORM,
         most_bytes=MAX_BUNDLE_BYTES,
+        typed=typed,
         problem=problem.message if problem else "",
     )
     # What was not read of a file is not waited for.

@@ -13,13 +13,15 @@ from contract.assertions import (
     Comparison,
     Source,
 )
-from contract.checks import SPEC_TYPES, CheckType
+from contract.checks import AGENT_TYPES, SCRIPT_TYPES, SPEC_TYPES, CheckType
 from service.checks.fields import Regions
+from service.checks.rules import SUB_MINUTE_OFFSETS
 from service.checks.types.definition import TypeDefinition
 from service.checks.types.registry import DEFINITIONS, TYPES
+from service.web.check.applied_settings import describe_alerting
 from service.web.forms import choices
 from service.web.forms.field_labels import option_label
-from service.web.forms.field_schema import Option, Options, walk
+from service.web.forms.field_schema import Option, Options, Shape, walk
 from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
@@ -27,79 +29,67 @@ from service.web.visit import Visit
 
 _ASSERTIONS: Final = "request.assertions"
 _BUNDLE: Final = "codeBundlePath"
+_RETRIES: Final = "retryStrategy"
 _UPLOAD: Final = Neighbor(path="/checks/{id}/bundle", title="Upload a bundle", is_of_new=True)
+_HEARTBEAT: Final = CheckType.HEARTBEAT
+_PLAN: Final = Section(
+    title="How often and where",
+    fields=("frequency", "privateLocations", "locations", "runParallel", _RETRIES),
+)
+"""A heartbeat is called by others: the little that can be set of it is for the curious."""
 _SECTIONS: Final = (
-    Section(title="Basics", fields=("name", "description", "tags", "groupId", "activated")),
     Section(
-        title="Request",
+        title="What to check",
         fields=(
-            "request.method",
-            "request.url",
-            "request.hostname",
-            "request.recordType",
-            "request.query",
-            "request.port",
-            "request.nameServer",
-            "request.protocol",
-            "request.headers",
-            "request.queryParameters",
-            "request.bodyType",
-            "request.body",
-            "request.data",
-            "request.basicAuth",
-            "request.pingCount",
+            *("name", "request.method", "request.url", "request.hostname", "request.recordType"),
+            *("request.query", "request.port", "request.nameServer", "request.protocol"),
+            *("request.headers", "request.queryParameters", "request.bodyType", "request.body"),
+            *("request.data", "request.basicAuth", "request.pingCount", "script", "prompt"),
         ),
     ),
-    Section(title="Pings", fields=("heartbeat",)),
-    Section(title="Script", fields=("script",)),
     Section(
         title="Suite",
         fields=(_BUNDLE, "testCommand", "browsers"),
-        hint="Upload the project as a bundle first, then choose it here.",
+        hint="The project is uploaded as a bundle, and chosen here.",
     ),
-    Section(title="Prompt", fields=("prompt", "agentRuntime")),
+    Section(title="Pings", fields=("heartbeat.period", "heartbeat.grace")),
     Section(
-        title="Assertions",
-        fields=(_ASSERTIONS, "request.acceptedStatusCodes", "shouldFail"),
-    ),
-    Section(
-        title="Limits",
+        title="What makes it fail",
         fields=(
-            "degradedResponseTime",
-            "maxResponseTime",
-            "degradedPacketLossThreshold",
-            "maxPacketLossThreshold",
+            *(_ASSERTIONS, "request.acceptedStatusCodes", "shouldFail"),
+            *("maxResponseTime", "degradedResponseTime"),
+            *("maxPacketLossThreshold", "degradedPacketLossThreshold"),
+        ),
+    ),
+    _PLAN,
+    Section(
+        title="Who is alerted",
+        fields=(
+            *("alertChannelSubscriptions", "useGlobalAlertSettings", "alertSettings"),
+            *("muted", "triggerIncident"),
         ),
     ),
     Section(
-        title="Schedule and locations",
+        title="More",
         fields=(
-            *("frequency", "frequencyOffset", "privateLocations", "runParallel"),
-            *("retryStrategy", "doubleCheck"),
+            *("description", "tags", "groupId", "groupOrder", "activated", "environmentVariables"),
+            *_PLAN.fields,
+            *("localSetupScript", "setupSnippetId", "localTearDownScript", "tearDownSnippetId"),
+            *("scriptPath", "dependencies", "playwrightConfig"),
         ),
-    ),
-    Section(
-        title="Alerting",
-        fields=(
-            "muted",
-            "alertChannelSubscriptions",
-            "useGlobalAlertSettings",
-            "alertSettings",
-            "triggerIncident",
-        ),
-    ),
-    Section(title="Variables", fields=("environmentVariables",)),
-    Section(
-        title="Setup and teardown",
-        fields=("localSetupScript", "setupSnippetId", "localTearDownScript", "tearDownSnippetId"),
         is_folded=True,
-    ),
-    Section(
-        title="Files and configuration",
-        fields=("scriptPath", "dependencies", "playwrightConfig"),
-        is_folded=True,
+        takes_rest=True,
     ),
 )
+_NO_RETRY: Final = "NONE"
+"""Stands in a form for no `retryStrategy` and no `doubleCheck`."""
+_LABELS: Final = {"useGlobalAlertSettings": "When"}
+_NOTES: Final = {"frequency": "How often it runs.", "useGlobalAlertSettings": "When to alert."}
+_LATE: Final = "How much later a missing ping may be noticed."
+_SCRIPTED: Final = SCRIPT_TYPES | {CheckType.API}
+"""Types that may run a script."""
+_TRIED: Final = frozenset(AGENT_TYPES) - {CheckType.HEARTBEAT}
+"""A heartbeat waits for pings."""
 _PARTS: Final = (
     (JSON_SOURCES, "JSONPath"),
     (TEXT_SOURCES, "Part, as a regular expression"),
@@ -116,7 +106,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
 
 def _form(definition: TypeDefinition) -> Form:
     kind = definition.kind
-    noun, path = SPEC_TYPES[kind].noun, kind.path_segment
+    noun, path, is_heartbeat = SPEC_TYPES[kind].noun, kind.path_segment, kind is _HEARTBEAT
     return Form(
         kind=kind.value,
         title=noun[0].upper() + noun[1:],
@@ -124,11 +114,47 @@ def _form(definition: TypeDefinition) -> Form:
         model=definition.write,
         create=f"POST /v1/checks/{path}",
         replace=f"PUT /v1/checks/{path}/{{id}}",
-        sections=_SECTIONS,
+        sections=tuple(one for one in _SECTIONS if one is not _PLAN or not is_heartbeat),
         left_out=frozenset(definition.write.refused),
+        idle=_list_idle(kind),
+        labels={**_LABELS, "frequency": "Looks every"} if is_heartbeat else _LABELS,
+        notes={**_NOTES, "frequency": _LATE} if is_heartbeat else _NOTES,
+        more_shapes={_RETRIES: Shape(constant=_NO_RETRY)},
+        send=_send,
+        try_path=f"/checks/try?kind={kind.value}" if kind in _TRIED else "",
         neighbors=(_UPLOAD,) if kind is CheckType.PLAYWRIGHT else (),
         is_offered=kind is not CheckType.AGENTIC,  # no agent runs them yet
     )
+
+
+def _list_idle(kind: CheckType) -> frozenset[str]:
+    """Fields that the API takes and keeps, without an effect on checks of a type.
+
+    `doubleCheck` is a part of the field for retries.
+    """
+    of_scripts = () if kind in _SCRIPTED else ("runtimeId",)
+    of_runs = (_RETRIES, "shouldFail") if kind is _HEARTBEAT else ()
+    return frozenset(("doubleCheck", *of_scripts, *of_runs))
+
+
+def _show(stored: Document) -> Document:
+    """A check with one field for how often it runs, and one for its retries."""
+    shown = dict(stored)
+    if stored["frequency"] == 0:
+        shown |= {"frequency": f"{stored['frequencyOffset']} s", "frequencyOffset": None}
+    if stored.get(_RETRIES) is None and not stored["doubleCheck"]:
+        shown[_RETRIES] = _NO_RETRY
+    return shown
+
+
+def _send(body: Document) -> Document:
+    sent = dict(body)
+    if str(body.get("frequency")).endswith(" s"):
+        seconds = int(body["frequency"].removesuffix(" s"))
+        sent |= {"frequency": 0, "frequencyOffset": seconds}
+    if _RETRIES in body and not isinstance(body[_RETRIES], dict):
+        sent |= {_RETRIES: None, "doubleCheck": body[_RETRIES] is None}
+    return sent
 
 
 async def _kind_of(_visit: Visit, stored: Document) -> str:
@@ -139,16 +165,37 @@ async def _options(visit: Visit, form: Form) -> Options:
     locations = await choices.list_locations(visit)
     groups, snippets = await choices.list_groups(visit), await choices.list_snippets(visit)
     return {
-        "locations": list_regions(locations),
+        "frequency": _list_frequencies(form),
+        "locations": list_regions(locations) or None,
         "privateLocations": locations,
-        "groupId": groups,
-        "setupSnippetId": snippets,
-        "tearDownSnippetId": snippets,
+        "groupId": groups or None,
+        **({} if groups else {"groupOrder": None}),
+        "setupSnippetId": snippets or None,
+        "tearDownSnippetId": snippets or None,
+        "useGlobalAlertSettings": await _list_alert_settings(visit),
         "alertChannelSubscriptions[].alertChannelId": await choices.list_channels(visit),
         "triggerIncident.serviceId": await choices.list_services(visit),
         **offer_assertions(form, _ASSERTIONS, kind=CheckType(form.kind)),
         **await _offer_bundles(visit, form),
     }
+
+
+def _list_frequencies(form: Form) -> list[Option]:
+    """How often a check can run; below a minute it is a number of seconds."""
+    found = next(one for one in form.root.fields if one.name == "frequency").options
+    seconds = SUB_MINUTE_OFFSETS if any(one.value == 0 for one in found) else ()
+    return [*(Option(f"{one} s", f"{one} s") for one in seconds), *(o for o in found if o.value)]
+
+
+async def _list_alert_settings(visit: Visit) -> list[Option]:
+    """The account's alert settings, in words, or others."""
+    account = (await visit.look("GET /v1/accounts/me")).body
+    words = dict(describe_alerting(account["alertSettings"]))
+    said = f"{words['Alerts after']}; reminders: {words['Reminders']}"
+    return [
+        Option(True, f"As the account: after {said}"),  # noqa: FBT003 - values of a field
+        Option(False, "As set here"),  # noqa: FBT003 - the same
+    ]
 
 
 async def _offer_bundles(visit: Visit, form: Form) -> Options:
@@ -221,6 +268,7 @@ CHECKS: Final = Resource(
     delete="DELETE /v1/checks/{id}",
     forms=tuple(_form(one) for one in DEFINITIONS),
     kind_of=_kind_of,
+    show=_show,
     options=_options,
     begin=_begin,
     after="/checks/{id}",

@@ -57,16 +57,19 @@ async def test_a_newcomer_makes_a_suite_from_a_file(
     file = tmp_path / "suite.tar.gz"
     file.write_bytes(BODY)
     await page.goto("/checks/new?kind=PLAYWRIGHT")
-    await page.get_by_role("link", name="Upload a bundle").click()
-    await page.get_by_label("File").set_input_files(file)
-    await page.get_by_role("button", name="Upload").click()
-    await page.wait_for_url("**/checks/new?**")
     await page.get_by_label("Name", exact=True).first.fill("Checkout")
+    await page.get_by_label("Test command").fill("npx playwright test --grep=@smoke")
+    await page.get_by_role("button", name="Upload a bundle").click()
+    await page.get_by_role("button", name="Back to the form").click()
+    await page.get_by_role("button", name="Upload a bundle").click()
+    await page.get_by_label("File").set_input_files(file)
+    await page.get_by_role("button", name="Upload", exact=True).click()
     await page.get_by_role("button", name="Create").click()
     await page.wait_for_url(re.compile(r"/checks/[0-9a-f-]{36}$"))
 
     (check,) = (await alice.get("/v1/checks")).body
     assert (check["name"], check["codeBundlePath"]) == ("Checkout", SHA)
+    assert check["testCommand"] == "npx playwright test --grep=@smoke"
 
 
 async def test_a_suite_runs_the_file_that_is_sent_for_it_and_nothing_else_changes(

@@ -1,0 +1,102 @@
+"""The form of a check asks in words, and sends what the API calls them."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.builders.check_bodies import check_body
+from tests.servers.public_api import ApiUser, PublicApi
+from tests.servers.web_forms import Pairs, form_pairs
+from tests.service.web.conftest import WebUser
+
+RETRIES = {"type": "SINGLE_RETRY", "baseBackoffSeconds": 30}
+
+
+async def a_check(user: ApiUser, kind: str, **fields: Any) -> dict[str, Any]:
+    made = await user.post(f"/v1/checks/{kind}", check_body(kind, **fields))
+    assert made.status == 201, made.body
+    return dict(made.body)
+
+
+async def change(api: PublicApi, web: WebUser, check: dict[str, Any], **fields: str) -> Any:
+    """Fill in some fields of a check's form; the check that comes of it."""
+    path = f"/checks/{check['id']}"
+    shown = form_pairs((await web.get(f"{path}/edit")).text)
+    filled = [(name, fields.get(name, value)) for name, value in shown]
+    sent = await web.post(f"{path}/edit", Pairs(filled))
+    assert sent.status == 303, sent.text
+    return (await api.alice.get(f"/v1{path}")).body
+
+
+@pytest.mark.parametrize(
+    ("before", "chosen", "after"),
+    [
+        ((10, None), "20 s", (0, 20)),
+        ((0, 10), "30 s", (0, 30)),
+        ((0, 30), "1", (1, None)),
+        ((10, 7), "60", (60, 7)),
+    ],
+)
+async def test_one_menu_says_how_often_a_check_runs(
+    api: PublicApi, web: WebUser, before: tuple[int, int], chosen: str, after: tuple[int, int]
+) -> None:
+    check = await a_check(api.alice, "api", frequency=before[0], frequencyOffset=before[1])
+
+    changed = await change(api, web, check, frequency=chosen)
+
+    assert (changed["frequency"], changed["frequencyOffset"]) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "chosen", "after"),
+    [
+        ((None, True), "1", (False, None)),
+        ((None, False), "0", (True, None)),
+        ((RETRIES, False), "1", (False, None)),
+        ((RETRIES, False), "2", (False, "SINGLE_RETRY")),
+    ],
+)
+async def test_one_field_says_whether_a_failed_run_is_tried_again(
+    api: PublicApi, web: WebUser, before: Any, chosen: str, after: Any
+) -> None:
+    check = await a_check(api.alice, "url", retryStrategy=before[0], doubleCheck=before[1])
+
+    changed = await change(api, web, check, **{"retryStrategy#shape": chosen})
+
+    strategy = changed["retryStrategy"]
+    assert (changed["doubleCheck"], strategy and strategy["type"]) == after
+
+
+async def test_what_a_heartbeat_has_without_an_effect_is_not_shown_and_stays(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await a_check(api.alice, "heartbeat", shouldFail=True, retryStrategy=RETRIES)
+    shown = (await web.get(f"/checks/{check['id']}/edit")).text
+
+    changed = await change(api, web, check, name="Other")
+
+    assert changed["name"] == "Other"
+    for field in ("shouldFail", "retryStrategy", "doubleCheck", "runtimeId"):
+        assert f'name="{field}' not in shown
+        assert changed[field] == check[field]
+
+
+async def test_a_group_is_asked_for_once_there_is_one(api: PublicApi, web: WebUser) -> None:
+    before = (await web.get("/checks/new?kind=URL")).text
+    await api.alice.post("/v2/check-groups", {"name": "Shop"})
+    after = (await web.get("/checks/new?kind=URL")).text
+
+    assert 'name="groupId"' not in before
+    assert 'name="groupId"' in after
+
+
+@pytest.mark.parametrize("kind", ["API", "DNS", "HEARTBEAT", "BROWSER", "PLAYWRIGHT"])
+async def test_no_choice_reads_as_the_api_spells_it(web: WebUser, kind: str) -> None:
+    text = (await web.get(f"/checks/new?kind={kind}")).text
+
+    choices = re.findall(r">([^<>]+)</(?:option|label)>", text)
+
+    assert len(choices) > 10
+    assert not {"AUTO", "BASIC", "DIGEST", "FIXED", "NONE"} & set(choices)
+    assert [one for one in choices if re.search(r"[A-Z]_[A-Z]|`", one)] == []

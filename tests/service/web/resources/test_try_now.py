@@ -1,0 +1,79 @@
+"""What stands in the form of a check is tried without saving it."""
+
+from typing import Any
+
+from contract.result import Failure, FailureKind, Outcome, Status
+from contract.wire import encode
+from tests.builders.check_bodies import check_body
+from tests.builders.claimed_jobs import claim, submit
+from tests.servers.public_api import PublicApi
+from tests.servers.web_forms import Pairs, form_pairs
+from tests.service.web.conftest import WebUser
+
+FAILED = Outcome(
+    status=Status.FAILED,
+    response_time_ms=8,
+    failure=Failure(kind=FailureKind.CONNECT, message="Nothing listens there."),
+)
+
+
+async def typed(web: WebUser, path: str, **fields: str) -> Pairs:
+    """A form as it is shown, with these fields filled in."""
+    shown = form_pairs((await web.get(path)).text)
+    changed = {name.replace("__", "."): value for name, value in fields.items()}
+    return Pairs([(name, changed.get(name, value)) for name, value in shown])
+
+
+async def count_checks(api: PublicApi) -> int:
+    return len((await api.alice.get("/v1/checks")).body)
+
+
+async def test_a_form_is_tried_without_a_name_and_without_being_saved(
+    api: PublicApi, web: WebUser
+) -> None:
+    form = await typed(web, "/checks/new?kind=URL", request__url="http://127.0.0.1:1/")
+
+    sent = await web.post("/checks/try?kind=URL", form)
+    waiting = await web.get(sent.headers["location"])
+    (job,) = await claim(api)
+    await submit(api, job, FAILED)
+    ended = await web.get(sent.headers["location"], headers={"hx-request": "true"})
+
+    assert "queued" in waiting.text
+    assert 'http-equiv="refresh"' in waiting.text
+    assert "Failed in 8 ms" in ended.text
+    assert "Nothing listens there." in ended.text
+    assert "hx-get" not in ended.text
+    assert await count_checks(api) == 0
+
+
+async def test_what_is_missing_in_a_form_is_said_by_its_labels(
+    api: PublicApi, web: WebUser
+) -> None:
+    form = await typed(web, "/checks/new?kind=URL")
+
+    answer = await web.post("/checks/try?kind=URL", form)
+
+    assert answer.status == 422
+    assert "<li>URL " in answer.text
+    assert "checkRunJobs" not in answer.text
+
+
+async def test_a_stored_check_is_tried_with_its_secrets_which_the_form_has_not(
+    api: PublicApi, web: WebUser
+) -> None:
+    request: dict[str, Any] = {
+        "method": "GET",
+        "url": "https://shop.example/",
+        "basicAuth": {"username": "u", "password": "very-secret"},
+    }
+    made = (await api.alice.post("/v1/checks/api", check_body("api", request=request))).body
+    form = await typed(web, f"/checks/{made['id']}/edit", request__url="https://other.example/")
+
+    sent = await web.post(f"/checks/try?kind=API&id={made['id']}", form)
+    (job,) = await claim(api)
+
+    assert sent.status == 303, sent.text
+    assert b"very-secret" in encode(job.spec)
+    assert b"other.example" in encode(job.spec)
+    assert (await api.alice.get(f"/v1/checks/{made['id']}")).body == made
