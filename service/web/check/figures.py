@@ -52,13 +52,8 @@ class Figures:
 
     @property
     def availability(self) -> float | None:
-        """The share of runs that did not fail. None: there were none.
-
-        Pings that no run has judged yet came in time, as far as anybody knows.
-        """
-        if not self.runs:
-            return 1.0 if self.pings else None
-        return (self.runs - self.failed) / self.runs
+        """The share of runs that did not fail. None: there were none."""
+        return (self.runs - self.failed) / self.runs if self.runs else None
 
 
 def find_figures(connection: Connection, check: CheckRow, shown: Range) -> Figures:
