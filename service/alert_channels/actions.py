@@ -127,6 +127,15 @@ def list_of_alerts(
     return [(one, channels[one.channel_id]) for one in found if one.channel_id in channels]
 
 
+def list_page(
+    connection: Connection, account_id: str, *, limit: int, offset: int
+) -> Sequence[tuple[ChannelRow, tuple[int, int]]]:
+    """A page of channels, oldest first, each with how many checks and groups it names."""
+    found = store.list_page(connection, account_id, limit=limit, offset=offset)
+    senders = store.count_senders(connection, [one.id for one in found])
+    return [(one, senders.get(one.id, (0, 0))) for one in found]
+
+
 def list_newest(
     connection: Connection, account_id: str, channel_ids: Iterable[int]
 ) -> Mapping[int, NotificationRow]:

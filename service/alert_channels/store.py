@@ -154,6 +154,17 @@ def with_subscriptions(
     return tuple(replace(one, subscriptions=tuple(found.get(one.id, ()))) for one in channels)
 
 
+def count_senders(connection: Connection, channel_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """How many checks and how many groups send to each of these channels by its subscriptions."""
+    table = alert_subscription.c
+    query = (
+        select(table.channel_id, func.count(table.check_id), func.count(table.group_id))
+        .where(table.channel_id.in_(list(channel_ids)), table.activated)
+        .group_by(table.channel_id)
+    )
+    return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+
+
 def list_subscriptions_of(
     connection: Connection, *, check_ids: Iterable[str] = (), group_ids: Iterable[int] = ()
 ) -> tuple[SubscriptionRow, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 from starlette.responses import Response
@@ -11,15 +11,15 @@ from starlette.routing import BaseRoute
 from service.alert_channels import actions as alert_channels
 from service.alert_channels.kinds.kind import Kind
 from service.alert_channels.kinds.registry import ALL
-from service.alert_channels.model import ChannelType, NotificationRow
+from service.alert_channels.model import ChannelRow, ChannelType, NotificationRow
 from service.alert_channels.sending.outgoing import SendingTools
 from service.alerting.model import Alert
-from service.web.alerts.alert_words import describe_delivery, name_kind
+from service.web.alerts.alert_words import describe_delivery, name_channel, name_kind
 from service.web.forms import choices
 from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
-from service.web.resources.listing import read_page, show_rows
+from service.web.resources.listing import PAGE, ListPage, number_of, show_rows
 from service.web.states import State
 from service.web.visit import Visit
 
@@ -116,20 +116,24 @@ async def _test(visit: Visit) -> Response:
 
 
 async def _list(visit: Visit, tested: Tested | None = None) -> Response:
-    page = await read_page(visit, "GET /v1/alert-channels")
-
-    def read(connection: Connection) -> tuple[Mapping[int, NotificationRow], int]:
-        ids = [one["id"] for one in page.rows]
-        newest = alert_channels.list_newest(connection, visit.account_id, ids)
-        return newest, visit.now_ms(connection)
-
-    newest, now_ms = await visit.read(read)
+    number = number_of(visit)
     missing = _list_missing(visit.backend.sending)
-    rows = [_describe(one, newest.get(one["id"]), missing) for one in page.rows]
+
+    def read(connection: Connection) -> tuple[list[Channel], int]:
+        # Not by the API, which has the subscriptions of each, and there may be thousands.
+        found = alert_channels.list_page(
+            connection, visit.account_id, limit=PAGE, offset=(number - 1) * PAGE
+        )
+        ids = [one.id for one, _ in found]
+        newest = alert_channels.list_newest(connection, visit.account_id, ids)
+        rows = [_describe(one, senders, newest.get(one.id), missing) for one, senders in found]
+        return rows, visit.now_ms(connection)
+
+    rows, now_ms = await visit.read(read)
     return show_rows(
         visit,
         CHANNELS,
-        page,
+        ListPage(number, [{"channel": one} for one in rows]),
         "channels.html",
         channels=rows,
         tested=tested,
@@ -138,30 +142,32 @@ async def _list(visit: Visit, tested: Tested | None = None) -> Response:
     )
 
 
-def _list_missing(tools: SendingTools) -> Mapping[str, str]:
+def _list_missing(tools: SendingTools) -> Mapping[ChannelType, str]:
     """The settings that the operator has not made, by the type of channel that needs them."""
     needed = {
         ChannelType.EMAIL: (tools.mailer, "SMTP_URL"),
         ChannelType.SMS: (tools.sms_gateway, "SMS_GATEWAY_URL"),
         ChannelType.CALL: (tools.call_gateway, "CALL_GATEWAY_URL"),
     }
-    return {kind.value: name for kind, (way, name) in needed.items() if way is None}
+    return {kind: name for kind, (way, name) in needed.items() if way is None}
 
 
 def _describe(
-    channel: Mapping[str, Any], last: NotificationRow | None, missing: Mapping[str, str]
+    channel: ChannelRow,
+    senders: tuple[int, int],
+    last: NotificationRow | None,
+    missing: Mapping[ChannelType, str],
 ) -> Channel:
-    senders = [one for one in channel["subscriptions"] if one["activated"]]
-    groups = sum(one["groupId"] is not None for one in senders)
+    checks, groups = senders
     return Channel(
-        id=channel["id"],
-        name=choices.name_channel(channel),
-        kind=name_kind(channel["type"], channel["config"]),
-        checks=len(senders) - groups,
+        id=channel.id,
+        name=name_channel(channel.type.value, channel.id, channel.config),
+        kind=name_kind(channel.type.value, channel.config),
+        checks=checks,
         groups=groups,
-        gets_new=channel["autoSubscribe"],
-        missing=missing.get(channel["type"], ""),
-        paused=(channel["paused"] or {}).get("reason", ""),
+        gets_new=channel.auto_subscribe,
+        missing=missing.get(channel.type, ""),
+        paused=channel.pause.reason if channel.pause else "",
         last=_describe_last(last) if last else None,
         last_outcome=(last.outcome or "") if last else "",
         last_ms=last.created_ms if last else 0,
