@@ -3,7 +3,7 @@
 How to add the forms of a resource, in a module of `service/web/resources`:
 1. Declare a `Form` per kind: its `model` (the body of the API's operation), its `create` and
    `replace` operations, and `sections` with paths of fields in the order of the page. What no
-   section names stands under Advanced. `fixed` holds what the kind decides (`type`).
+   section names stands under More. `fixed` holds what the kind decides (`type`).
 2. Declare a `Resource`: its path, noun, `read` and `delete` operations, where one lands `after`
    saving, what is lost when it is deleted, and `options` for fields that name other resources
    (`choices.py` has those of locations, channels, groups, services …), by patterns of paths.

@@ -29,7 +29,7 @@ class Section:
     """Whether what no section names stands in it, after its own."""
 
 
-ADVANCED: Final = Section(title="Advanced", fields=(), is_folded=True, takes_rest=True)
+MORE: Final = Section(title="More", fields=(), is_folded=True, takes_rest=True)
 """Holds what no other section names, where none takes the rest: no field is lost."""
 
 
@@ -202,7 +202,7 @@ def arrange(sections: Sequence[Section], controls: Sequence[Control]) -> tuple[D
     left = {one.name: one for one in _flatten(controls)}
     named = {path for section in sections for path in section.fields}
     drawn = []
-    last = () if any(one.takes_rest for one in sections) else (ADVANCED,)
+    last = () if any(one.takes_rest for one in sections) else (MORE,)
     for section in (*sections, *last):
         paths = (*section.fields, *(left if section.takes_rest else ()))
         found = [one for path in paths for one in _take(left, path, named)]

@@ -34,7 +34,7 @@ _UPLOAD: Final = Neighbor(path="/checks/{id}/bundle", title="Upload a bundle", i
 _HEARTBEAT: Final = CheckType.HEARTBEAT
 _PLAN: Final = Section(
     title="How often and where",
-    fields=("frequency", "privateLocations", "locations", "runParallel", _RETRIES),
+    fields=("frequency", "privateLocations", "runParallel", _RETRIES),
 )
 """A heartbeat is called by others: the little that can be set of it is for the curious."""
 _SECTIONS: Final = (
