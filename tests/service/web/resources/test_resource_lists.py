@@ -161,6 +161,18 @@ async def test_a_long_list_has_pages(api: PublicApi, web: WebUser) -> None:
     assert (await web.get("/settings/variables?page=-1")).status == 200
 
 
+async def test_channels_warn_of_links_and_settings_that_are_missing(
+    api: PublicApi, web: WebUser
+) -> None:
+    body = {"type": "EMAIL", "config": {"address": "ops@shop.example"}}
+    await api.alice.post("/v1/alert-channels", body)
+
+    text = (await web.get("/channels")).text
+
+    assert "<code>SERVICE_PUBLIC_URL</code>" in text
+    assert "<code>SMTP_URL</code>" in text
+
+
 async def test_a_sample_tells_what_the_other_side_answered(api: PublicApi, page: Page) -> None:
     attach(api.app, replace(api.backend, sending=tools()))
     complaints = collect_complaints(page)
