@@ -276,6 +276,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Heartbeats": "Pings of heartbeat checks, and how many came in time.",
     "Check groups": "Checks that share locations, settings and variables.",
     "Check sessions": "Run checks now, and wait for their results.",
+    "Test sessions": "Run a check once that is not stored.",
     "Check results": "Every run's result, and the files it left.",
     "Error groups": "Failures of a check that have the same cause, shown once.",
     "Check statuses": "Whether each check passes at present.",
