@@ -14,7 +14,7 @@ import uvloop
 from queue_http import Door, a_claim, open_door
 
 
-class _Job(msgspec.Struct, rename="camel"):
+class Job(msgspec.Struct, rename="camel"):
     """As much of a job as its result repeats."""
 
     job_id: str
@@ -25,7 +25,7 @@ class _Job(msgspec.Struct, rename="camel"):
 
 
 class _Claimed(msgspec.Struct):
-    jobs: list[_Job]
+    jobs: list[Job]
 
 
 class Tally(msgspec.Struct):
@@ -45,7 +45,8 @@ _OUTCOME = msgspec.Raw(
 )
 
 
-def _result(job: _Job, agent_id: str) -> dict[str, object]:
+def a_result(job: Job, agent_id: str) -> dict[str, object]:
+    """What an agent sends when a run passed."""
     return {
         "jobId": job.job_id,
         "fence": job.fence,
@@ -71,7 +72,7 @@ async def work(door: Door, batch: int, ends_at: float, tally: Tally) -> None:
         jobs = decode(await door.post_raw("/agent/v1/jobs/claim", claim)).jobs
         if not jobs:
             raise RuntimeError("The queue is empty: the round was too long for what was in it.")
-        results = encode({"results": [_result(job, door.agent_id) for job in jobs]})
+        results = encode({"results": [a_result(job, door.agent_id) for job in jobs]})
         answer = msgspec.json.decode(await door.post_raw("/agent/v1/results", results))
         accepted = len(answer["accepted"])
         tally.done += accepted

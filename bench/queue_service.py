@@ -116,14 +116,19 @@ class Service:
 
 
 @contextmanager
-def open_service(folder: Path, *, postgres: PostgresUrl | None = None) -> Iterator[Service]:
-    """The service, for as long as the block lasts: one process on a file, or two on PostgreSQL."""
+def open_service(
+    folder: Path, *, postgres: PostgresUrl | None = None, checks: int | None = None
+) -> Iterator[Service]:
+    """The service, for as long as the block lasts: one process on a file, or two on PostgreSQL.
+
+    `checks`: how many it has. None: as many as `make bench-queue` uses.
+    """
     with ExitStack() as stack:
         names = [f"service-{number}" for number in range(REPLICAS if postgres else 1)]
         found = [stack.enter_context(_open_process(folder, name, postgres)) for name in names]
         ports = tuple(port for _, port in found)
         (location,) = _ask(ports[0], "/v1/private-locations")
-        checks = CHECKS_OF_REPLICAS if postgres else CHECKS
+        checks = checks or (CHECKS_OF_REPLICAS if postgres else CHECKS)
         check_ids = tuple(_add_check(ports[0], number) for number in range(checks))
         yield Service(
             tuple(pid for pid, _ in found),
