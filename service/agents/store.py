@@ -12,7 +12,15 @@ from service.db.tables.locations import agent, agent_event
 _SAME: Final = (agent.c.location_id == bindparam("location")) & (agent.c.id == bindparam("agent"))
 _CHANGE: Final = update(agent).where(_SAME)
 _ADD: Final = insert(agent)
-_SEEN: Final = update(agent).where(_SAME).values(last_seen_ms=bindparam("seen_ms"))
+_SEEN: Final = (
+    update(agent)
+    .where(
+        agent.c.location_id == bindparam("location"),
+        agent.c.id.in_(bindparam("agents", expanding=True)),
+    )
+    .values(last_seen_ms=bindparam("seen_ms"))
+)
+_SEEN_TOGETHER: Final = 1_000
 _FORGET: Final = delete(agent).where(
     agent.c.location_id == bindparam("location"), agent.c.last_seen_ms < bindparam("before_ms")
 )
@@ -81,12 +89,14 @@ def version_of(connection: Connection, location_id: str, agent_id: str) -> str |
 
 def mark_seen(connection: Connection, agents: Iterable[tuple[str, str]], *, now_ms: int) -> None:
     """Agents, as (location, agent), were heard of."""
-    rows = [
-        {"location": location_id, "agent": agent_id, "seen_ms": now_ms}
-        for location_id, agent_id in agents
-    ]
-    if rows:
-        connection.execute(_SEEN, rows)
+    by_location: dict[str, list[str]] = defaultdict(list)
+    for location_id, agent_id in agents:
+        by_location[location_id].append(agent_id)
+    for location_id, found in by_location.items():
+        for start in range(0, len(found), _SEEN_TOGETHER):
+            together = found[start : start + _SEEN_TOGETHER]
+            given = {"location": location_id, "agents": together, "seen_ms": now_ms}
+            connection.execute(_SEEN, given)
 
 
 def forget_agents(connection: Connection, location_id: str, *, before_ms: int) -> None:
