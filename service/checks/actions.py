@@ -173,9 +173,9 @@ def find_location_users(connection: Connection, location_id: str) -> tuple[int, 
     return store.find_location_users(connection, location_id)
 
 
-def list_locations_in_use(connection: Connection) -> set[str]:
-    """The ids of the locations where any activated check runs."""
-    return store.list_locations_in_use(connection)
+def list_locations_in_use(connection: Connection, location_ids: Iterable[str]) -> set[str]:
+    """Those of these locations where any activated check runs."""
+    return store.list_locations_in_use(connection, location_ids)
 
 
 def find_snippet_users(

@@ -95,11 +95,16 @@ _USES: Final = (
     .select_from(check_location)
     .where(check_location.c.location_id == bindparam("location_id"))
 )
-_PLACES_IN_USE: Final = (
-    select(check_location.c.location_id)
-    .join(check_, check_.c.id == check_location.c.check_id)
-    .where(check_.c.activated)
-    .distinct()
+_IN_USE: Final = (
+    # No join: PostgreSQL would read all checks for it.
+    select(check_location.c.check_id)
+    .where(
+        check_location.c.location_id == bindparam("location_id"),
+        select(check_.c.activated)
+        .where(check_.c.id == check_location.c.check_id)
+        .scalar_subquery(),
+    )
+    .limit(1)
 )
 _SCRIPTED: Final = select(
     check_.c.id,
@@ -262,9 +267,13 @@ def find_location_users(connection: Connection, location_id: str) -> tuple[int, 
     return connection.execute(_USES, values).scalar_one(), names
 
 
-def list_locations_in_use(connection: Connection) -> set[str]:
-    """The locations where any activated check runs."""
-    return set(connection.execute(_PLACES_IN_USE).scalars())
+def list_locations_in_use(connection: Connection, location_ids: Iterable[str]) -> set[str]:
+    """Those of these locations where any activated check runs."""
+    return {
+        location_id
+        for location_id in location_ids
+        if connection.execute(_IN_USE, {"location_id": location_id}).first() is not None
+    }
 
 
 def list_scripted(connection: Connection, account_id: str) -> tuple[ScriptedRow, ...]:

@@ -12,7 +12,7 @@ from service.jobs import settle
 from service.jobs.model import QueueDepth
 from service.locations import store
 from service.locations.model import LocationRow, QueueSample
-from service.locations.rules import KEPT_MS, RETURN_MS, SAMPLE_MS, is_out
+from service.locations.rules import KEPT_MS, RETURN_MS, SAMPLE_MS, is_deserted
 
 log = structlog.get_logger()
 
@@ -46,17 +46,22 @@ class LocationWatch:
         since_ms: int,
         now_ms: int,
     ) -> int:
-        used, seen_ms = checks.list_locations_in_use(connection), agents.last_seen_at(connection)
         known, changed = store.list_outages(connection), 0
-        for one in locations:
-            out = is_out(
-                is_used=one.id in used,
+        seen_ms = agents.last_seen_at(connection)
+        deserted = [
+            one.id
+            for one in locations
+            if is_deserted(
                 created_ms=one.created_ms,
                 last_seen_ms=seen_ms.get(one.id),
                 # What was found out before a restart holds until somebody comes.
                 watched_since_ms=now_ms - RETURN_MS if one.id in known else since_ms,
                 now_ms=now_ms,
             )
+        ]
+        used = checks.list_locations_in_use(connection, deserted)
+        for one in locations:
+            out = one.id in used
             if out != (one.id in known):
                 changed += 1
                 began_ms = known.get(one.id, now_ms)

@@ -12,15 +12,15 @@ KEPT_MS: Final = 15 * 86_400_000
 """How far back the samples go."""
 
 
-def is_out(
-    *, is_used: bool, created_ms: int, last_seen_ms: int | None, watched_since_ms: int, now_ms: int
+def is_deserted(
+    *, created_ms: int, last_seen_ms: int | None, watched_since_ms: int, now_ms: int
 ) -> bool:
-    """Whether checks run at a location where no agent has been for too long.
+    """Whether no agent has been at a location for too long.
 
     `last_seen_ms`: None when no agent ever was. Nobody could come while the service was away, so
     it says nothing before it has run for a while.
     """
-    if not is_used or now_ms - watched_since_ms < RETURN_MS:
+    if now_ms - watched_since_ms < RETURN_MS:
         return False
     heard_ms = created_ms if last_seen_ms is None else max(created_ms, last_seen_ms)
     return now_ms - heard_ms >= UNAVAILABLE_AFTER_MS

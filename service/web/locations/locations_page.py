@@ -147,7 +147,7 @@ def _places(
     seen = agents.seen_at(connection, ids)
     held = jobs.count_held(connection, ids)
     depths = jobs.load_queue_depths(connection, now_ms=now_ms)
-    used = checks.list_locations_in_use(connection)
+    used = checks.list_locations_in_use(connection, ids)
     outages = locations.list_outages(connection)
     return [
         _Place(

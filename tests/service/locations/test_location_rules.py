@@ -7,7 +7,7 @@ from service.locations.rules import (
     RETURN_MS,
     SAMPLE_MS,
     UNAVAILABLE_AFTER_MS,
-    is_out,
+    is_deserted,
     window_problem,
 )
 
@@ -16,27 +16,25 @@ LONG_AGO_MS = NOW_MS - UNAVAILABLE_AFTER_MS
 
 
 @pytest.mark.parametrize(
-    ("out", "changes"),
+    ("deserted", "changes"),
     [
         (True, {}),
-        (False, {"is_used": False}),
         (False, {"last_seen_ms": LONG_AGO_MS + 1}),
         (True, {"last_seen_ms": None}),
         (False, {"last_seen_ms": None, "created_ms": LONG_AGO_MS + 1}),
         (False, {"watched_since_ms": NOW_MS - RETURN_MS + 1}),
     ],
 )
-def test_a_location_is_out_when_checks_run_where_nobody_was_for_long(
-    out: object, changes: dict[str, Any]
+def test_a_location_is_deserted_when_nobody_was_there_for_long(
+    deserted: object, changes: dict[str, Any]
 ) -> None:
     facts: dict[str, Any] = {
-        "is_used": True,
         "created_ms": 0,
         "last_seen_ms": LONG_AGO_MS,
         "watched_since_ms": NOW_MS - RETURN_MS,
         "now_ms": NOW_MS,
     }
-    assert is_out(**{**facts, **changes}) is out
+    assert is_deserted(**{**facts, **changes}) is deserted
 
 
 def test_a_window_runs_forwards_and_not_too_far_back() -> None:
