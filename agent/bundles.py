@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from agent.api_client.client import ServiceClient
-from agent.api_client.errors import ServiceAwayError, ServiceError
+from agent.api_client.errors import ServiceAwayError, ServiceError, StoreError
 from agent.data_folder import unusable
 from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleCache, BundleError
 from runners.scripting.suites.resources import SuiteOptions
@@ -39,9 +39,15 @@ class ServiceBundles:
             BundleError: it cannot be had now.
             OSError: the disk refuses it.
         """
+        takes_links = True
         for wait_s in (*self._waits_s, None):
             try:
-                await self._fetch(sha256, target)
+                await self._fetch(sha256, target, takes_links=takes_links)
+            except StoreError as problem:
+                takes_links = False
+                if wait_s is None:
+                    raise BundleError(str(problem)) from problem
+                log.info("bundle.not_direct", because=str(problem))
             except ServiceAwayError as problem:
                 if wait_s is None:
                     raise BundleError(str(problem)) from problem
@@ -52,7 +58,7 @@ class ServiceBundles:
             else:
                 return
 
-    async def _fetch(self, sha256: str, target: Path) -> None:
+    async def _fetch(self, sha256: str, target: Path, *, takes_links: bool) -> None:
         with await asyncio.to_thread(target.open, "wb") as file:
 
             def take(part: bytes) -> None:
@@ -60,7 +66,7 @@ class ServiceBundles:
                 if file.tell() > MAX_BUNDLE_BYTES:
                     raise BundleError(f"The bundle has more than {MAX_BUNDLE_BYTES} bytes.")
 
-            await self._client.get_bundle(sha256, take)
+            await self._client.get_bundle(sha256, take, takes_links=takes_links)
 
 
 @contextmanager

@@ -19,7 +19,8 @@ RENEW: Final = f"{PREFIX}/jobs/renew"
 RELEASE: Final = f"{PREFIX}/jobs/release"
 RESULTS: Final = f"{PREFIX}/results"
 ARTIFACTS: Final = f"{PREFIX}/artifacts"
-"""The path continues with `/{jobId}/{name}`."""
+"""The path continues with `/{jobId}/{name}`; for a file that goes straight to the store, with
+`/link` or `/stored` after that."""
 BUNDLES: Final = f"{PREFIX}/bundles"
 """The path continues with `/{sha256}`."""
 PINGS: Final = f"{PREFIX}/pings"
@@ -31,6 +32,10 @@ ARTIFACT_DIGEST_HEADER: Final = "x-content-sha256"
 """The SHA-256 of the whole file in hexadecimal.
 
 The part that completes the file must carry it; any other part may."""
+ARTIFACT_SIZE_HEADER: Final = "x-content-size"
+"""The size of the whole file in bytes, where the request does not carry it."""
+LINKS_HEADER: Final = "x-takes-links"
+"""Whoever asks for a bundle with this header may be sent to a link (307) that needs no key."""
 ARTIFACT_FENCE_HEADER: Final = "x-fence"
 """The fence of the claim under which the file was made; every part must carry it.
 
@@ -230,6 +235,15 @@ class ArtifactStored(Wire, frozen=True, kw_only=True):
     """How many bytes are stored, which is where the next part begins."""
     complete: bool
     """Whether the whole file is stored and matches its digest."""
+
+
+class ArtifactLink(Wire, frozen=True, kw_only=True):
+    """Where an agent can put a file itself, for a short while and without its key."""
+
+    url: str | None = None
+    """A link that takes a PUT of the whole file. None: the file goes to the service."""
+    headers: dict[str, str] = {}
+    """The headers that the request needs beside its length."""
 
 
 class Ping(Wire, frozen=True, kw_only=True):

@@ -39,6 +39,10 @@ SERVICE_ROWS: Final = (
         "How long signed links to files in the bucket are valid. Default: 0, for none.",
     ),
     (
+        "ARTIFACT_AGENT_LINK_MINUTES",
+        "How long links by which agents reach the bucket are valid. Default: 0, for none.",
+    ),
+    (
         "SERVICE_PUBLIC_URL",
         "The URL at which people reach the service. Default: that of each request.",
     ),

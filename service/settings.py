@@ -98,6 +98,9 @@ class Settings:
     """ARTIFACT_STORE_SECRET_KEY: the secret of the access key."""
     artifact_link_minutes: int = 0
     """ARTIFACT_LINK_MINUTES: how long signed links to files are valid; 0: there are none."""
+    artifact_agent_link_minutes: int = 0
+    """ARTIFACT_AGENT_LINK_MINUTES: how long links are valid by which agents reach the bucket
+    themselves; 0: they send files to the service."""
     public_url: str | None = None
     """SERVICE_PUBLIC_URL: where people reach the service. None: where the request came in."""
     trace_viewer_port: int | None = _VIEWER_PORT
@@ -197,6 +200,7 @@ class Settings:
             key_id=self.artifact_key_id,
             secret_key=self.artifact_secret_key,
             link_s=60 * self.artifact_link_minutes,
+            agent_link_s=60 * self.artifact_agent_link_minutes,
         )
 
     @property
@@ -330,6 +334,9 @@ def _artifacts(reading: _Reading) -> dict[str, Any]:
         "artifact_key_id": reading.value("ARTIFACT_STORE_KEY_ID", str, default=None),
         "artifact_secret_key": reading.value("ARTIFACT_STORE_SECRET_KEY", str, default=None),
         "artifact_link_minutes": reading.value("ARTIFACT_LINK_MINUTES", _link_minutes, default=0),
+        "artifact_agent_link_minutes": reading.value(
+            "ARTIFACT_AGENT_LINK_MINUTES", _link_minutes, default=0
+        ),
     }
 
 

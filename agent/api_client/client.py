@@ -6,7 +6,7 @@ import socket
 import ssl
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -20,9 +20,11 @@ from agent.api_client.errors import (
     ElsewhereError,
     JobGoneError,
     KeyRefusedError,
+    LinkedError,
     RequestRefusedError,
     ServiceAwayError,
     ServiceError,
+    StoreError,
     VersionRefusedError,
 )
 from agent.api_client.outage import Outage
@@ -53,6 +55,8 @@ class Response(NamedTuple):
     body: bytes
     retry_after: str
     """Empty: there was no such header."""
+    location: str = ""
+    """Where else the answer is. Empty: there was no such header."""
 
 
 def map_refusal(answer: Response, sentence: str) -> ServiceError | None:
@@ -74,7 +78,16 @@ def map_artifact_refusal(answer: Response, sentence: str) -> ServiceError | None
 
 def map_bundle_refusal(answer: Response, sentence: str) -> ServiceError | None:
     """What will not pass by itself when a code bundle is fetched: a missing one stays missing."""
+    if answer.status == HTTPStatus.TEMPORARY_REDIRECT and answer.location:
+        return LinkedError(answer.location)
     if answer.status == HTTPStatus.NOT_FOUND:
+        return RequestRefusedError(sentence)
+    return map_refusal(answer, sentence)
+
+
+def map_link_refusal(answer: Response, sentence: str) -> ServiceError | None:
+    """An older service knows no links; whatever is wrong shows when it gets the file itself."""
+    if answer.status in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
         return RequestRefusedError(sentence)
     return map_refusal(answer, sentence)
 
@@ -126,6 +139,7 @@ CONNECT_LIMIT_S: Final = 10.0
 QUICK_LIMIT_S: Final = 15.0
 SUBMIT_LIMIT_S: Final = 60.0
 BUNDLE_LIMIT_S: Final = 600.0
+STORE_LIMIT_S: Final = 600.0
 _PART_BYTES: Final = 1024 * 1024
 _GZIP_LEVEL: Final = 1
 """Level 6 costs four times the CPU for a tenth fewer bytes."""
@@ -245,21 +259,98 @@ class ServiceClient:
         )
         return await self._exchange(call, chunk.content, api.ArtifactStored, SUBMIT_LIMIT_S)
 
-    async def get_bundle(self, sha256: str, take: Callable[[bytes], object]) -> None:
+    async def link_artifact(self, lease: Lease, artifact: Artifact) -> api.ArtifactLink:
+        """Ask for a link by which a file goes straight to the service's store.
+
+        Raises:
+            RequestRefusedError: there is none for this file.
+            ServiceError: the service did not answer.
+        """
+        call = _call_about(lease, artifact, "link", map_link_refusal)
+        return await self._exchange(call, b"", api.ArtifactLink, QUICK_LIMIT_S)
+
+    async def confirm_artifact(self, lease: Lease, artifact: Artifact) -> api.ArtifactStored:
+        """Have the service look at a file that was put into its store.
+
+        Raises:
+            JobGoneError: the service expects no files of this job any more.
+            RequestRefusedError: it is not there, or another one.
+            ServiceError: the service did not answer.
+        """
+        call = _call_about(lease, artifact, "stored", map_artifact_refusal)
+        return await self._exchange(call, b"", api.ArtifactStored, SUBMIT_LIMIT_S)
+
+    async def put_by_link(
+        self, link: api.ArtifactLink, content: AsyncIterator[bytes], *, size_bytes: int
+    ) -> None:
+        """Put a file where a link says; without our key.
+
+        Raises:
+            StoreError: it did not arrive.
+        """
+        headers = {**link.headers, "content-length": str(size_bytes)}
+        await self._ask_store("PUT", f"{link.url}", headers=headers, data=content)
+
+    async def get_bundle(
+        self, sha256: str, take: Callable[[bytes], object], *, takes_links: bool = False
+    ) -> None:
         """Fetch a code bundle, handed over part by part.
+
+        `takes_links`: from the service's store, if the service names a link.
 
         Raises:
             RequestRefusedError: no check of this location runs it.
+            StoreError: the link does not work.
             ServiceError: it did not arrive, or not as a whole.
         """
         call = _Call(
             "bundles",
             f"{api.BUNDLES}/{quote(sha256, safe='')}",
             method="GET",
+            headers={api.LINKS_HEADER: "1"} if takes_links else {},
             refusal=map_bundle_refusal,
             take=take,
         )
-        await self._exchange(call, b"", Nothing, BUNDLE_LIMIT_S)
+        try:
+            await self._exchange(call, b"", Nothing, BUNDLE_LIMIT_S)
+        except LinkedError as elsewhere:
+            self._lifecycle.service_answered()
+            self.outage.answered(call.name)
+            await self._ask_store("GET", elsewhere.url, take=take)
+
+    async def _ask_store(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        data: AsyncIterator[bytes] | None = None,
+        take: Callable[[bytes], object] | None = None,
+    ) -> None:
+        """By the proxy of the service's address; the link is a secret while it is valid."""
+        try:
+            async with self._session.request(
+                method,
+                url,
+                data=data,
+                headers=headers,
+                proxy=self._proxy,
+                proxy_headers=self._proxy_headers,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=STORE_LIMIT_S, sock_connect=CONNECT_LIMIT_S),
+            ) as answer:
+                await _read_content(answer, take)
+        except (aiohttp.ClientError, OSError, TimeoutError) as problem:
+            self._metrics.service_request("store", _name_failure(problem))
+            reason = (
+                "no answer in time"
+                if isinstance(problem, TimeoutError)
+                else (describe_connection_error(problem))
+            )
+            raise StoreError(f"The service's file store cannot be reached: {reason}.") from None
+        self._metrics.service_request("store", str(answer.status))
+        if answer.status not in {200, 201, 204}:
+            raise StoreError(f"The service's file store answered {answer.status}.")
 
     async def _post(
         self, path: str, body: bytes, kind: type[MessageT], *, limit_s: float = QUICK_LIMIT_S
@@ -306,7 +397,10 @@ class ServiceClient:
             sentence = _describe_failure(self._endpoint, problem)
             raise ServiceAwayError(sentence, is_unreachable=True) from None
         self._metrics.service_request(call.name, str(answer.status))
-        return Response(answer.status, content, answer.headers.get("retry-after", ""))
+        found = answer.headers
+        return Response(
+            answer.status, content, found.get("retry-after", ""), found.get("location", "")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +427,19 @@ async def _read_content(
     async for part in answer.content.iter_chunked(_PART_BYTES):
         await asyncio.to_thread(take, part)
     return b""
+
+
+def _call_about(lease: Lease, artifact: Artifact, what: str, refusal: Refusal) -> _Call:
+    return _Call(
+        "artifacts",
+        f"{api.ARTIFACTS}/{quote(lease.job_id, safe='')}/{artifact.name}/{what}",
+        headers={
+            api.ARTIFACT_FENCE_HEADER: str(lease.fence),
+            api.ARTIFACT_DIGEST_HEADER: artifact.sha256,
+            api.ARTIFACT_SIZE_HEADER: str(artifact.size_bytes),
+        },
+        refusal=refusal,
+    )
 
 
 def _build_headers(chunk: Chunk) -> dict[str, str]:

@@ -35,6 +35,18 @@ class ElsewhereError(ServiceError):
         """Where to go on."""
 
 
+class LinkedError(ServiceError):
+    """The file is elsewhere, behind a link that needs no key."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("The file is elsewhere.")
+        self.url = url
+
+
+class StoreError(ServiceError):
+    """A file store that the service named cannot be used; the service itself can."""
+
+
 class JobGoneError(ServiceError):
     """The service does not know the job (any more), or another agent has it."""
 

@@ -1,9 +1,12 @@
-"""Uploads artifacts in chunks, each from the offset that the service names."""
+"""Uploads artifacts: large ones to the service's store by a link, all others to the service.
+
+What goes to the service goes in chunks, each from the offset that it names.
+"""
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,6 +20,7 @@ from agent.api_client.errors import (
     RequestRefusedError,
     ServiceAwayError,
     ServiceError,
+    StoreError,
 )
 from agent.api_client.retry import Backoff, Pace
 from agent.outbox.artifact_files import ArtifactBatch
@@ -31,6 +35,10 @@ FIRST_CHUNK_BYTES: Final = 64 * 1024
 CHUNK_BYTES: Final = 1024 * 1024
 _LAST_CHUNK_BYTES: Final = 256 * 1024
 """The size of chunks while the agent stops: a slow connection shows progress sooner."""
+DIRECT_BYTES: Final = 512 * 1024
+"""Smaller files go to the service: a link takes two requests more."""
+_NO_LINKS_S: Final = 600.0
+"""How long the agent asks for no link after one that did not work."""
 _MOST_OFFSET_RESETS: Final = 20
 """How often the service may name another offset without taking a byte: it may still be reading
 what is left of a broken connection."""
@@ -56,6 +64,8 @@ class ArtifactSender:
         self._clock = clock
         self._moved_at = 0.0
         """When the service last took anything, or the flush began. Monotonic."""
+        self._no_links_until = 0.0
+        """Until then no file goes to the store by a link. Monotonic."""
         self._hurry = asyncio.Event()
         """Set when the agent stops."""
         self._over = asyncio.Event()
@@ -149,11 +159,42 @@ class ArtifactSender:
         return clean
 
     async def _upload(self, path: Path, artifact: Artifact, lease: Lease) -> None:
+        if await self._upload_by_link(path, artifact, lease):
+            return
         try:
             await self._upload_once(path, artifact, lease)
         except RequestRefusedError:
             # What it had was another file's beginning, which it has thrown away.
             await self._upload_once(path, artifact, lease)
+
+    async def _upload_by_link(self, path: Path, artifact: Artifact, lease: Lease) -> bool:
+        """Put a large file into the service's store; False: it has to go to the service.
+
+        An agent that stops has no time to find out whether it reaches the store.
+        """
+        is_large = artifact.size_bytes >= DIRECT_BYTES
+        if not is_large or self._hurry.is_set() or self._clock() < self._no_links_until:
+            return False
+        try:
+            link = await self._client.link_artifact(lease, artifact)
+            if link.url is not None:
+                size = artifact.size_bytes
+                await self._client.put_by_link(link, self._stream(path), size_bytes=size)
+                await self._client.confirm_artifact(lease, artifact)
+                log.debug("artifact.delivered", job_id=lease.job_id, began_at=0)
+                self._backoff.reset()
+                return True
+        except (StoreError, RequestRefusedError) as problem:
+            log.info("artifact.not_direct", job_id=lease.job_id, because=str(problem))
+        self._no_links_until = self._clock() + _NO_LINKS_S
+        return False
+
+    async def _stream(self, path: Path) -> AsyncIterator[bytes]:
+        first = 0
+        while content := await asyncio.to_thread(_read, path, first, CHUNK_BYTES):
+            first += len(content)
+            self._moved_at = self._clock()
+            yield content
 
     async def _upload_once(self, path: Path, artifact: Artifact, lease: Lease) -> None:
         """Send a file from its beginning, or from where the service says."""

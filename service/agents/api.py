@@ -161,10 +161,12 @@ class AgentApi:
 
     def file_routes(self) -> list[Route]:
         """The routes by which agents upload artifacts and download bundles."""
-        put, get = self._files(self.artifacts.put), self._files(self.bundles.get)
+        one = f"{wire.ARTIFACTS}/{{job_id}}/{{name}}"
         return [
-            Route(f"{wire.ARTIFACTS}/{{job_id}}/{{name}}", put, methods=["PUT"]),
-            Route(f"{wire.BUNDLES}/{{sha256}}", get, methods=["GET"]),
+            Route(one, self._files(self.artifacts.put), methods=["PUT"]),
+            Route(f"{one}/link", self._files(self.artifacts.link), methods=["POST"]),
+            Route(f"{one}/stored", self._files(self.artifacts.confirm), methods=["POST"]),
+            Route(f"{wire.BUNDLES}/{{sha256}}", self._files(self.bundles.get), methods=["GET"]),
         ]
 
     def _messages(

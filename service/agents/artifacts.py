@@ -1,4 +1,7 @@
-"""Files of runs: uploaded in parts, resumable, handed to the store once they are whole."""
+"""Files of runs: uploaded in parts, resumable, handed to the store once they are whole.
+
+Where agents reach the store, they put large files there themselves, by a link.
+"""
 
 import asyncio
 import hashlib
@@ -16,9 +19,12 @@ from contract.agent_api import (
     ARTIFACT_DIGEST_HEADER,
     ARTIFACT_FENCE_HEADER,
     ARTIFACT_NAME,
+    ARTIFACT_SIZE_HEADER,
     MAX_ARTIFACT_BYTES,
+    ArtifactLink,
     ArtifactStored,
 )
+from contract.scripts import sha256_problem
 from service.agents.messages import RangeError
 from service.db.engine import Database
 from service.http.errors import InvalidError, NoRoomError, NotFoundError, TooLargeError
@@ -29,6 +35,7 @@ from service.object_store.model import ObjectStore, ObjectStoreError, RemoteObje
 from service.results.assets import RunFile
 
 _FENCE: Final = re.compile(r"\d{1,12}", re.ASCII)
+_SIZE: Final = re.compile(r"\d{1,12}", re.ASCII)
 _RANGE: Final = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\d{1,12})")
 PATIENCE_S: Final = 60.0
 """How long the next bytes may take to arrive."""
@@ -77,6 +84,42 @@ class ArtifactDoor:
                 raise NoRoomError(
                     f"The file cannot be stored: {problem.strerror}. Send it again later."
                 ) from problem
+
+    async def link(self, request: Request, location_id: str) -> ArtifactLink:
+        """A link by which the agent stores a file itself; none where links for agents are off.
+
+        Raises:
+            TooLargeError: the file is longer than an artifact may be.
+            NotFoundError: the location has no such job, or another agent has it by now.
+            InvalidError: name, fence, size or digest do not fit.
+            ObjectStoreError: the store cannot be asked.
+        """
+        place, size, digest = _place(request, location_id), _size_of(request), _digest(request)
+        await self._check(place)
+        link = await self._store.sign_upload(place.key, size_bytes=size, sha256=digest)
+        return (
+            ArtifactLink()
+            if link is None
+            else ArtifactLink(url=link.url, headers=dict(link.headers))
+        )
+
+    async def confirm(self, request: Request, location_id: str) -> ArtifactStored:
+        """Look at a file that the agent stored itself; another one than was meant goes.
+
+        Raises:
+            NotFoundError: the location has no such job, or another agent has it by now.
+            InvalidError: it is not there, or not the file with this size and digest.
+            ObjectStoreError: the store does not answer.
+        """
+        place, size, digest = _place(request, location_id), _size_of(request), _digest(request)
+        await self._check(place)
+        found = await self._store.find(place.key)
+        if not await _is_complete(found, size, digest):
+            await self._store.remove(place.key, before_ms=float("inf"))
+            raise InvalidError(
+                "The store does not have this file; send it to the service.", keys=()
+            )
+        return ArtifactStored(offset=size, complete=True)
 
     async def _put(self, request: Request, part: _Part, place: RunFile) -> ArtifactStored:
         digest = request.headers.get(ARTIFACT_DIGEST_HEADER, "").lower()
@@ -145,6 +188,35 @@ def _fence(request: Request) -> int:
     )
 
 
+def _digest(request: Request) -> str:
+    given = request.headers.get(ARTIFACT_DIGEST_HEADER, "").lower()
+    if problem := sha256_problem(given):
+        raise InvalidError(
+            f"{ARTIFACT_DIGEST_HEADER} {problem}.", keys=(ARTIFACT_DIGEST_HEADER,), source="headers"
+        )
+    return given
+
+
+def _size_of(request: Request) -> int:
+    given = request.headers.get(ARTIFACT_SIZE_HEADER, "")
+    if not _SIZE.fullmatch(given):
+        raise InvalidError(
+            f"The size of the file is missing; send it as {ARTIFACT_SIZE_HEADER}.",
+            keys=(ARTIFACT_SIZE_HEADER,),
+            source="headers",
+        )
+    return _require_size(int(given))
+
+
+def _require_size(size: int) -> int:
+    if size > MAX_ARTIFACT_BYTES:
+        raise TooLargeError(
+            f"The artifact has {size} bytes; use at most {MAX_ARTIFACT_BYTES}.",
+            headers={"connection": "close"},
+        )
+    return size
+
+
 def _part(request: Request) -> _Part:
     given = request.headers.get("content-range")
     if given is None:
@@ -158,11 +230,7 @@ def _part(request: Request) -> _Part:
             raise InvalidError("The content-range is not valid; use bytes 0-99/1000.", keys=())
         first, last, total = map(int, found.groups())
         part = _Part(first, last - first + 1, total)
-    if part.total > MAX_ARTIFACT_BYTES:
-        raise TooLargeError(
-            f"The artifact has {part.total} bytes; use at most {MAX_ARTIFACT_BYTES}.",
-            headers={"connection": "close"},
-        )
+    _require_size(part.total)
     if part.length < 0 or part.first + part.length > part.total:
         raise InvalidError("The content-range ends after the file does.", keys=())
     return part

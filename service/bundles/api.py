@@ -1,6 +1,7 @@
 """`/v1/code-bundles`: people send the code of suites; `/agent/v1/bundles`: agents fetch it."""
 
 from functools import partial
+from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Path
@@ -8,6 +9,7 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from contract.agent_api import LINKS_HEADER
 from contract.scripts import sha256_problem
 from service.bundles import bundles
 from service.bundles.files import BundleFiles
@@ -95,7 +97,7 @@ class BundleDownloads:
         self._files = files
 
     async def get(self, request: Request, location_id: str) -> Response:
-        """A bundle's bytes, whole or in part.
+        """A bundle's bytes, whole or in part; or a link to them, for whoever takes links.
 
         Raises:
             NotFoundError: no check of the location runs it.
@@ -108,6 +110,11 @@ class BundleDownloads:
                 or sessions.find_bundle_owner(c, location_id, sha256)
             )
         )
+        if account_id and LINKS_HEADER in request.headers:
+            link = await self._files.sign(account_id, sha256)
+            if link is not None:
+                headers = {"location": link, "cache-control": "no-store"}
+                return Response(status_code=HTTPStatus.TEMPORARY_REDIRECT, headers=headers)
         found = await self._files.find(account_id, sha256) if account_id else None
         if found is None:
             raise NotFoundError("No check of this location runs a bundle with this SHA-256.")

@@ -84,6 +84,17 @@ class BundleFiles:
         path = self.path(account_id, sha256)
         return path if path.is_file() else None
 
+    async def sign(self, account_id: str, sha256: str) -> str | None:
+        """A link by which an agent reads a bundle. None: the service serves it.
+
+        Raises:
+            ObjectStoreError: the bucket does not answer.
+        """
+        key = _key(account_id, sha256)
+        if self._bucket is None or await self._bucket.find(key) is None:
+            return None
+        return await self._bucket.sign_for_agent(key)
+
     async def keep(
         self,
         account_id: str,

@@ -49,6 +49,12 @@ class FolderStore:
     async def sign(self, key: str) -> None:
         """The service serves its own files."""
 
+    async def sign_for_agent(self, key: str) -> None:
+        """The service serves its own files."""
+
+    async def sign_upload(self, key: str, *, size_bytes: int, sha256: str) -> None:
+        """The service takes its files itself."""
+
     def _keys(self, prefix: str) -> frozenset[str]:
         files = (path for path in (self.folder / prefix).rglob("*") if path.is_file())
         return frozenset(path.relative_to(self.folder).as_posix() for path in files)

@@ -37,6 +37,15 @@ class RemoteObject:
         return b"".join([block async for block in self.read(start, stop)])
 
 
+@dataclass(frozen=True, slots=True)
+class UploadLink:
+    """Where one file can be stored for a short while."""
+
+    url: str
+    headers: Mapping[str, str]
+    """What the request has to have, besides the length of the file."""
+
+
 class ObjectStore(Protocol):
     """Keeps files by key; keys are names with slashes between them.
 
@@ -71,6 +80,12 @@ class ObjectStore(Protocol):
     async def sign(self, key: str) -> str | None:
         """A link that reads this object for a short while. None: the service serves it."""
 
+    async def sign_for_agent(self, key: str) -> str | None:
+        """A link by which an agent reads this object. None: the service serves it."""
+
+    async def sign_upload(self, key: str, *, size_bytes: int, sha256: str) -> UploadLink | None:
+        """A link by which an agent stores this very file. None: it goes to the service."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
@@ -87,6 +102,8 @@ class Bucket:
     secret_key: str | None = field(default=None, repr=False)
     link_s: int = 0
     """How long signed links are valid. 0: there are none."""
+    agent_link_s: int = 0
+    """How long links for agents are valid. 0: there are none."""
 
 
 def parse_bucket(text: str) -> Bucket:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +12,14 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from service.object_store.model import BUNDLES, Bucket, ObjectStoreError, RemoteObject
+from service.object_store.model import (
+    BUNDLES,
+    Bucket,
+    ObjectStoreError,
+    RemoteObject,
+    UploadLink,
+)
+from service.object_store.presign import Signer, checksum_header
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -115,10 +122,43 @@ class BucketStore:
 
     async def sign(self, key: str) -> str | None:
         """A link that reads this object for a short while. None: links are off."""
-        if not self._bucket.link_s:
+        return await self._sign(key, self._bucket.link_s)
+
+    async def sign_for_agent(self, key: str) -> str | None:
+        """A link by which an agent reads this object. None: links for agents are off."""
+        return await self._sign(key, self._bucket.agent_link_s)
+
+    async def sign_upload(self, key: str, *, size_bytes: int, sha256: str) -> UploadLink | None:
+        """A link by which an agent stores this very file. None: links for agents are off.
+
+        Without a key of our own to sign with, the link takes any file: whoever relies on it looks.
+        """
+        valid_s, bucket = self._bucket.agent_link_s, self._bucket
+        if not valid_s:
             return None
-        valid = timedelta(seconds=self._bucket.link_s)
+        headers = {name.lower(): value for name, value in _ATTRIBUTES.items()}
         with self._explained():
+            valid = timedelta(seconds=valid_s)
+            link = await obstore.sign_async(self._store, "PUT", key, valid)
+        if bucket.key_id is not None and bucket.secret_key is not None:
+            headers |= checksum_header(sha256)
+            signer = Signer(
+                key_id=bucket.key_id, secret_key=bucket.secret_key, region=bucket.region
+            )
+            link = signer.presign(
+                "PUT",
+                link.partition("?")[0],
+                valid_s=valid_s,
+                headers={**headers, "content-length": str(size_bytes)},
+                now=datetime.now(UTC),
+            )
+        return UploadLink(link, headers)
+
+    async def _sign(self, key: str, valid_s: int) -> str | None:
+        if not valid_s:
+            return None
+        with self._explained():
+            valid = timedelta(seconds=valid_s)
             return await obstore.sign_async(self._store, "GET", key, valid)
 
     async def _read(self, key: str, start: int, stop: int) -> AsyncIterator[bytes]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from contract.agent_api import (
+    ArtifactLink,
     ArtifactStored,
     Claim,
     ClaimAnswer,
@@ -148,6 +149,10 @@ MESSAGES: dict[str, msgspec.Struct] = {
             ),
         ),
         slots={Lane.UPTIME: 256, Lane.MAIN: 1},
+    ),
+    "artifact_link": ArtifactLink(
+        url="https://files.example/picket/a?X-Amz-Signature=1",
+        headers={"content-type": "application/octet-stream"},
     ),
     "hello_answer": HelloAnswer(
         location=LocationInfo(id="l-1", slug_name="berlin", proxy_url="http://proxy.example:3128"),

@@ -37,4 +37,5 @@ def settings_of(bucket: Bucket) -> dict[str, Any]:
         "artifact_key_id": bucket.key_id,
         "artifact_secret_key": bucket.secret_key,
         "artifact_link_minutes": bucket.link_s // 60,
+        "artifact_agent_link_minutes": bucket.agent_link_s // 60,
     }

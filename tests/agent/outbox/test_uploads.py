@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from agent.outbox.artifact_sender import DIRECT_BYTES
 from contract.result import Artifact
 from tests.builders.agents import a_clean_file, clean, until
 from tests.builders.artifacts import BIG, Bench, bench, make_readable, make_unreadable
@@ -25,6 +26,15 @@ async def test_a_flush_waits_for_the_last_byte(tmp_path: Path) -> None:
         await it.uploads.flush(limit_s=LONG_S)
         assert it.service.artifacts["job-1/a.bin"] == BIG
         assert it.files.waiting() == 0
+
+
+async def test_a_service_of_an_earlier_release_gets_large_files_itself(tmp_path: Path) -> None:
+    async with bench(tmp_path) as it:
+        it.lease("job-1")
+        await it.put("job-1", a_bin=BIG * 4)
+        await it.arrived("job-1")
+        assert len(BIG * 4) > DIRECT_BYTES
+        assert it.service.artifacts["job-1/a.bin"] == BIG * 4
 
 
 async def test_a_flush_does_not_wait_for_a_service_that_stays_away(tmp_path: Path) -> None:
