@@ -137,6 +137,7 @@ def _too_large(limit_bytes: int) -> TooLargeError:
 _REASONS: Final = {
     Verdict.UNKNOWN_JOB: "there is no such job; its check may have been deleted",
     Verdict.FOREIGN_JOB: "the job is not one that this location was given for this check",
+    Verdict.UNSTORABLE: "the service cannot store it; its log says why",
 }
 
 

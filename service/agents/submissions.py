@@ -2,6 +2,8 @@
 
 While one change of a location's results is under way, those that arrive wait for the next one. On
 PostgreSQL each statement goes over a connection, so that one for many results saves most of them.
+Submissions with failures go by themselves: they need the database alone, and others do not.
+A result that cannot be stored is rejected, so that it holds up no others of its agent.
 """
 
 import asyncio
@@ -9,11 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
 from sqlalchemy import Connection
 
 from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError, Line
 from service.results.ingest import Arrived, Verdict, take_results
+from service.results.model import RunStatus
+
+log = structlog.get_logger()
 
 _MOST_TOGETHER: Final = 64
 """How many results are stored on the event loop; together they take 2 to 5 ms."""
@@ -43,6 +49,17 @@ class Submissions:
         Raises:
             DatabaseBusyError: they are not stored, or nobody knows; to be sent again.
         """
+        try:
+            return await self._take(location_id, arrived)
+        except DatabaseBusyError:
+            raise
+        except Exception:
+            if len(arrived) == 1:
+                raise
+        # One of them is at fault.
+        return await self._take_apart(location_id, arrived)
+
+    async def _take(self, location_id: str, arrived: Sequence[Arrived]) -> Sequence[Verdict]:
         if len(arrived) > _MOST_TOGETHER:
             return await self._store(location_id, arrived)
         loop = asyncio.get_running_loop()
@@ -55,6 +72,31 @@ class Submissions:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return await mine.verdicts
+
+    async def _take_apart(self, location_id: str, arrived: Sequence[Arrived]) -> list[Verdict]:
+        """Store the results that can be stored; where none can, none of them is at fault."""
+        found = await self._store_in_halves(location_id, arrived)
+        problems = [one for one in found if isinstance(one, Exception)]
+        if len(problems) == len(found):
+            raise problems[0]
+        for one, what in zip(arrived, found, strict=True):
+            if isinstance(what, Exception):
+                log.error("results.unstorable", job_id=one.result.lease.job_id, exc_info=what)
+        return [Verdict.UNSTORABLE if isinstance(one, Exception) else one for one in found]
+
+    async def _store_in_halves(
+        self, location_id: str, arrived: Sequence[Arrived]
+    ) -> Sequence[Verdict | Exception]:
+        try:
+            return await self._store(location_id, arrived)
+        except DatabaseBusyError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - it is logged once it is known whose it is
+            if len(arrived) == 1:
+                return [problem]
+        middle = len(arrived) // 2
+        first = await self._store_in_halves(location_id, arrived[:middle])
+        return [*first, *await self._store_in_halves(location_id, arrived[middle:])]
 
     async def _store_all(self, location_id: str) -> None:
         try:
@@ -91,17 +133,25 @@ class Submissions:
             return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
 
         line = Line.RESULTS if len(arrived) <= _MOST_TOGETHER else None
-        return await self._database.write(change, brief=line)
+        return await self._database.write(change, brief=line, alone=_has_failures(arrived))
+
+
+def _has_failures(arrived: Sequence[Arrived]) -> bool:
+    return any(RunStatus(one.result.outcome.status).has_failures for one in arrived)
 
 
 def _groups(waiting: Sequence[_Waiting]) -> Iterator[Sequence[_Waiting]]:
-    """Neighbours that are brief together."""
-    group: list[_Waiting] = []
-    count = 0
-    for one in waiting:
-        if count + len(one.arrived) > _MOST_TOGETHER:
+    """Those that are brief together; those with failures by themselves."""
+    failing = [one for one in waiting if _has_failures(one.arrived)]
+    passing = [one for one in waiting if not _has_failures(one.arrived)]
+    for those in (passing, failing):
+        group: list[_Waiting] = []
+        count = 0
+        for one in those:
+            if count + len(one.arrived) > _MOST_TOGETHER:
+                yield group
+                group, count = [], 0
+            group.append(one)
+            count += len(one.arrived)
+        if group:
             yield group
-            group, count = [], 0
-        group.append(one)
-        count += len(one.arrived)
-    yield group

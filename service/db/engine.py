@@ -41,7 +41,13 @@ class NotAloneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NoticesLost:
-    """Notice: what other processes announced may not have arrived here; look for yourself."""
+    """Notice: what other processes announced may not have arrived here; look for yourself.
+
+    It comes every few seconds, too, when nothing is known to be lost.
+    """
+
+    is_certain: bool = False
+    """Whether notices are known to be lost."""
 
 
 class Line(Enum):
@@ -54,14 +60,16 @@ class Line(Enum):
 class Database(Protocol):
     """The store of the whole service."""
 
-    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
+    async def write(
+        self, change: Callable[[Connection], T], *, brief: Line | None = None, alone: bool = False
+    ) -> T:
         """Run a change in a transaction; returns once it is committed.
 
         `brief`: it is done within a few milliseconds, so that it may be made on the event loop; and
         it may be undone and made again, because another one of its transaction failed. Where
         several processes share the database, brief changes of others and of the other line run
         meanwhile, and no others; what is decided by more than the rows that it locked says so with
-        `need_alone`.
+        `need_alone`. `alone`: it is known that it will.
         All others are made in the order in which they are asked for; on SQLite, brief ones too.
 
         Raises:

@@ -45,6 +45,8 @@ class Verdict(Enum):
     """There is no such job: its check was deleted, or it never was."""
     FOREIGN_JOB = auto()
     """The job is another location's, or the result is not of its check."""
+    UNSTORABLE = auto()
+    """To store it fails, whatever it is stored with."""
 
 
 @dataclass(slots=True)

@@ -42,7 +42,9 @@ class CountingDatabase:
         self.hold: asyncio.Event | None = None
         """Changes wait for this. None: they do not."""
 
-    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
+    async def write(
+        self, change: Callable[[Connection], T], *, brief: Line | None = None, alone: bool = False
+    ) -> T:
         self.writes += 1
         self.brief.append(brief)
         if self.hold is not None:
@@ -50,7 +52,7 @@ class CountingDatabase:
         if self.busy:
             self.busy -= 1
             raise DatabaseBusyError("busy")
-        return await self._database.write(change, brief=brief)
+        return await self._database.write(change, brief=brief, alone=alone)
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         return await self._database.read(query)
