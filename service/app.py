@@ -80,6 +80,7 @@ from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
 from service.settings import BadgeAccess, PostgresUrl, Settings
 from service.sign_in import actions as sign_in
+from service.sign_in.attempts import SignInLimits
 from service.subscriptions import actions as subscriptions
 from service.subscriptions.mails import GROUP as MAIL_GROUP
 from service.subscriptions.mails import Links, StatusMails
@@ -407,6 +408,7 @@ def _backend(  # noqa: PLR0913 - what a service is made of
         waiters=SessionWaiters(database),
         live=LiveStreams(database, clock),
         limits=_limits(settings),
+        sign_in_limits=SignInLimits(database, clock, pepper),
         vault=vault,
         bundles=BundleFiles(
             settings.data_dir / "bundles", bucket=artifacts if settings.artifact_store else None

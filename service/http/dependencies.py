@@ -21,6 +21,7 @@ from service.live.streams import LiveStreams
 from service.object_store.model import ObjectStore
 from service.oidc.provider import OpenIdProvider
 from service.sessions.waiting import SessionWaiters
+from service.sign_in.attempts import SignInLimits
 from service.traces.trace_links import ViewerAddress
 from service.users.passwords import Passwords
 from service.vault.encryption import Vault
@@ -44,6 +45,9 @@ class Backend:
     live: LiveStreams
     """Open pages that are told of changes."""
     limits: RateLimits
+    """Those that each replica counts by itself."""
+    sign_in_limits: SignInLimits
+    """Those that all replicas share."""
     vault: Vault
     """Encrypts secrets that the database stores."""
     bundles: BundleFiles

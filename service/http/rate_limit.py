@@ -45,7 +45,7 @@ class RateClass(StrEnum):
     SIGN_INS_OF_KNOWN = "sign-ins of a user from known browsers"
     """Attempts from browsers that the user has signed in with that password before, per user."""
     OIDC = "sign-ins by an identity provider"
-    """Ways to the identity provider that are begun, per address."""
+    """Ways to the identity provider that are begun, and those back, per address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class Allowance:
     requests: int
     """0: without a limit."""
     in_s: float = 60
+    patience_s: float = 0
+    """How long a request beyond them may wait for its turn. 0: it is refused at once."""
 
 
 ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
@@ -70,7 +72,7 @@ ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.REFUSED: Allowance(300),
     RateClass.SIGN_INS: Allowance(30, 300),
     RateClass.SIGN_INS_FROM_PLACE: Allowance(10, 900),
-    RateClass.SIGN_INS_OF_USER: Allowance(300, 3600),
+    RateClass.SIGN_INS_OF_USER: Allowance(300, 900, patience_s=10),
     RateClass.SIGN_INS_OF_KNOWN: Allowance(10, 300),
     RateClass.OIDC: Allowance(60, 300),
 }
@@ -91,8 +93,36 @@ def class_of(method: str, path: str) -> RateClass:
     return _CLASSES.get((method, path), RateClass.GENERAL)
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How requests of one client may follow each other; all times are whole ticks of one clock.
+
+    Sums of floats are sometimes a little too large, which refuses the last request of an allowance,
+    or the only one.
+    """
+
+    span: int
+    """How far ahead of the clock a client may be."""
+    step: int
+    """How far ahead one request takes it."""
+
+    @classmethod
+    def of(cls, allowance: Allowance, *, ticks_per_s: int) -> "Pace":
+        """The pace at which this many requests pass in this time."""
+        span = round(allowance.in_s * ticks_per_s)
+        return cls(span, span // max(allowance.requests, 1))
+
+    def advance(self, free_at: int, now: int) -> tuple[int, int]:
+        """Where one more request takes a client, and by how much that is too far; <= 0: it is not.
+
+        `free_at`: where the request before has taken it.
+        """
+        free_at = max(free_at, now) + self.step
+        return free_at, free_at - now - self.span
+
+
 class RateLimits:
-    """Counts requests by class and client."""
+    """Counts requests by class and client, in this process."""
 
     def __init__(
         self,
@@ -117,10 +147,7 @@ class RateLimit:
     def __init__(self, allowance: Allowance, *, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._is_limited = allowance.requests > 0
-        # Whole nanoseconds: sums of floats are sometimes a little too large, which refuses the last
-        # request of an allowance, or the only one.
-        self._in_ns = round(allowance.in_s * _NS_PER_S)
-        self._step_ns = self._in_ns // max(allowance.requests, 1)
+        self._pace = Pace.of(allowance, ticks_per_s=_NS_PER_S)
         self._free_at_ns: OrderedDict[str, int] = OrderedDict()
 
     def wait_s(self, name: str) -> float:
@@ -128,9 +155,9 @@ class RateLimit:
         if not self._is_limited:
             return 0
         now_ns = self._now_ns()
-        free_at_ns = max(self._free_at_ns.get(name, now_ns), now_ns) + self._step_ns
-        if free_at_ns - now_ns > self._in_ns:
-            return (free_at_ns - now_ns - self._in_ns) / _NS_PER_S
+        free_at_ns, early_ns = self._pace.advance(self._free_at_ns.get(name, now_ns), now_ns)
+        if early_ns > 0:
+            return early_ns / _NS_PER_S
         self._free_at_ns[name] = free_at_ns
         self._free_at_ns.move_to_end(name)
         if len(self._free_at_ns) > _MOST_NAMES:

@@ -19,7 +19,6 @@ ATTEMPT_MS: Final = 600_000
 """How long somebody may take at the provider."""
 _SEAL: Final = b"picket: on the way to an OpenID provider "
 _SECRET_BYTES: Final = 32
-_MOST_USED: Final = 10_000
 
 
 def new_attempt(path: str, *, now_ms: int) -> LoginAttempt:
@@ -52,26 +51,6 @@ def read_attempt(pepper: Pepper, text: str, *, now_ms: int) -> LoginAttempt | No
         return None
     attempt = msgspec.json.decode(urlsafe_b64decode(payload), type=LoginAttempt)
     return attempt if attempt.expires_ms > now_ms else None
-
-
-class UsedAttempts:
-    """Attempts that came back: each does once. A restart forgets them, the provider no code."""
-
-    def __init__(self) -> None:
-        self._expire_ms: dict[str, int] = {}
-
-    def use_up(self, attempt: LoginAttempt, *, now_ms: int) -> bool:
-        """Whether this attempt comes back for the first time."""
-        if attempt.state in self._expire_ms:
-            return False
-        if len(self._expire_ms) >= _MOST_USED:
-            self._expire_ms = {
-                state: until_ms for state, until_ms in self._expire_ms.items() if until_ms > now_ms
-            }
-        if len(self._expire_ms) >= _MOST_USED:
-            del self._expire_ms[next(iter(self._expire_ms))]
-        self._expire_ms[attempt.state] = attempt.expires_ms
-        return True
 
 
 def _seal(pepper: Pepper, payload: str) -> str:

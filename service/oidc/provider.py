@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from service.alert_channels.sending.egress import EgressGate, EgressRule
-from service.oidc.login_state import UsedAttempts, challenge_of
+from service.oidc.login_state import challenge_of
 from service.oidc.model import LoginAttempt, OidcFailedError, OidcIdentity, OidcSettings
 
 LIMIT_S: Final = 10.0
@@ -46,7 +46,6 @@ class OpenIdProvider:
         self._asked_at_s = 0.0
         self._failure: OidcFailedError | None = None
         """Why it could not be asked last. None: it could."""
-        self.used = UsedAttempts()
 
     async def authorization_url(self, attempt: LoginAttempt, redirect_url: str) -> str:
         """Where a browser signs in.

@@ -172,7 +172,7 @@ def disable_user(connection: Connection, user_id: str, *, now_ms: int) -> None:
 
 
 def forget_expired(connection: Connection, *, now_ms: int) -> int:
-    """Delete sessions and links that are good no longer; how many went."""
+    """Delete sessions, links and limits that are over; how many went."""
     return store.forget_expired(connection, now_ms=now_ms)
 
 

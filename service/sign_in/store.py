@@ -1,12 +1,12 @@
-"""SQL of signed-in browsers and sign-in links."""
+"""SQL of signed-in browsers, sign-in links, and limits of attempts to sign in."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from service.db.tables.sign_in import browser_session, sign_in_link
+from service.db.tables.sign_in import browser_session, sign_in_limit, sign_in_link
 from service.sign_in.model import Principal
 
 
@@ -139,4 +139,19 @@ def forget_expired(connection: Connection, *, now_ms: int) -> int:
     """Delete what is good no longer; how many rows went."""
     sessions = delete(browser_session).where(browser_session.c.expires_ms <= now_ms)
     links = delete(sign_in_link).where(sign_in_link.c.expires_ms <= now_ms)
-    return connection.execute(sessions).rowcount + connection.execute(links).rowcount
+    limits = delete(sign_in_limit).where(sign_in_limit.c.until_ms <= now_ms)
+    return sum(connection.execute(one).rowcount for one in (sessions, links, limits))
+
+
+def find_limits(connection: Connection, hashes: Collection[bytes]) -> dict[bytes, int]:
+    """Until when each of these limits is taken; those of which nothing is known are left out."""
+    columns = sign_in_limit.c
+    found = select(columns.hash, columns.until_ms).where(columns.hash.in_(hashes))
+    return {row.hash: row.until_ms for row in connection.execute(found)}
+
+
+def put_limits(connection: Connection, until_ms: Mapping[bytes, int]) -> None:
+    """Store until when limits are taken, in the place of what was known of them."""
+    connection.execute(delete(sign_in_limit).where(sign_in_limit.c.hash.in_(until_ms)))
+    rows = [{"hash": hashed, "until_ms": ms} for hashed, ms in until_ms.items()]
+    connection.execute(insert(sign_in_limit), rows)

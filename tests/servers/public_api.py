@@ -33,6 +33,7 @@ from service.object_store.folder import FolderStore
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
 from service.settings import PostgresUrl
+from service.sign_in.attempts import SignInLimits
 from service.traces.trace_links import ViewerAddress
 from tests.builders.vaults import a_vault
 from tests.servers.prompt_server import serve_promptly
@@ -182,6 +183,7 @@ async def serve_public_api(
 
 def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend:
     clock = Clock()
+    allowances = {kind: Allowance(per_minute) for kind in RateClass}
     return Backend(
         database=database,
         clock=clock,
@@ -191,10 +193,8 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         answers=IdempotencyStore(PEPPER),
         waiters=SessionWaiters(database),
         live=LiveStreams(database, clock),
-        limits=RateLimits(
-            monotonic=time.monotonic,
-            allowances={kind: Allowance(per_minute) for kind in RateClass},
-        ),
+        limits=RateLimits(monotonic=time.monotonic, allowances=allowances),
+        sign_in_limits=SignInLimits(database, clock, PEPPER, allowances),
         vault=a_vault(),
         bundles=BundleFiles(directory / "bundles"),
         artifacts=FolderStore(directory / "artifacts"),

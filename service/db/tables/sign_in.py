@@ -1,4 +1,4 @@
-"""Browsers that are signed in, and links that sign one in."""
+"""Browsers that are signed in, links that sign one in, and how often it was tried."""
 
 from typing import Final
 
@@ -32,4 +32,12 @@ sign_in_link: Final = Table(
     Index(None, "expires_ms"),
     Index(None, "key_id"),
     Index(None, "user_id"),
+)
+
+sign_in_limit: Final = Table(
+    "sign_in_limit",
+    declared,
+    Column("hash", LargeBinary, primary_key=True),  # of a limit and of whom it counts
+    Column("until_ms", BigInteger, nullable=False),  # as long as nothing came it is free from then
+    Index(None, "until_ms"),
 )

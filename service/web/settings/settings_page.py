@@ -72,7 +72,8 @@ async def _prove(visit: Visit, present: str) -> str:
     found = await _read_own(visit)
     if found is None:
         raise NotFoundError("An API key has no password.")
-    refuse_early(visit.backend.limits.wait_s(RateClass.SIGN_INS_OF_KNOWN, found.user.id))
+    known = RateClass.SIGN_INS_OF_KNOWN, found.user.id
+    refuse_early(await visit.backend.sign_in_limits.wait_s(known))
     # Whoever has none needs a link for the first: an open browser is not proof enough.
     if not (await visit.backend.passwords.verify(found.password_hash, present)).is_right:
         raise InvalidError(_NOT_PRESENT, keys=("present",))

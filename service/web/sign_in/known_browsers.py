@@ -19,8 +19,6 @@ from service.web.cookies import BROWSER_COOKIE, PrivateCookies
 
 _KEPT_S: Final = 365 * 86_400
 _PURPOSE: Final = b"picket: a browser that is known "
-_STRANGERS: Final = 2_048
-"""How many counters the names that no user has share."""
 
 
 def remember_browser(
@@ -41,7 +39,7 @@ def is_known_browser(request: Request, backend: Backend, found: Credentials | No
     return hmac.compare_digest(sent.encode(), expected.encode())
 
 
-def limit_stranger(
+async def limit_stranger(
     request: Request, backend: Backend, found: Credentials | None, *, email_key: str
 ) -> None:
     """Count an attempt from a browser that is not known, before the password is checked.
@@ -49,17 +47,15 @@ def limit_stranger(
     Raises:
         TooManyError: it comes too early.
     """
-    limits, place = backend.limits, place_of(request)
-    name = _stranger(backend.pepper, email_key) if found is None else found.user.id
-    refuse_early(limits.wait_s(RateClass.SIGN_INS, place))
-    refuse_early(limits.wait_s(RateClass.SIGN_INS_FROM_PLACE, f"{name} {place}"))
-    refuse_early(limits.wait_s(RateClass.SIGN_INS_OF_USER, name))
-
-
-def _stranger(pepper: Pepper, email_key: str) -> str:
-    """A counter for a name that nobody has: limited alike, and too few to displace users'."""
-    digest = pepper.keyed(_PURPOSE + email_key.encode("utf-8", "surrogatepass"))
-    return f"nobody {int.from_bytes(digest[:4]) % _STRANGERS}"
+    place = place_of(request)
+    # A name that nobody has is limited alike.
+    name = f"nobody {email_key}" if found is None else found.user.id
+    wait_s = await backend.sign_in_limits.wait_s(
+        (RateClass.SIGN_INS, place),
+        (RateClass.SIGN_INS_FROM_PLACE, f"{name} {place}"),
+        (RateClass.SIGN_INS_OF_USER, name),
+    )
+    refuse_early(wait_s)
 
 
 def _sign(pepper: Pepper, user_id: str, stored: str) -> str:

@@ -63,7 +63,7 @@ async def _return(request: Request, backend: Backend, renderer: Renderer) -> Res
     provider = _require_provider(backend)
     cookies = PrivateCookies(backend.public_url)
     try:
-        attempt = await _use_up_attempt(request, backend, provider)
+        attempt = await _use_up_attempt(request, backend)
         who = await _identify(request, backend, provider, attempt)
         answer = await _admit(request, backend, renderer, attempt, who)
     except (OidcFailedError, OidcRefusedError) as problem:
@@ -90,18 +90,18 @@ async def _admit(
     return answer
 
 
-async def _use_up_attempt(
-    request: Request, backend: Backend, provider: OpenIdProvider
-) -> LoginAttempt:
-    """The attempt that this browser began; each does once, and beginning one is limited."""
+async def _use_up_attempt(request: Request, backend: Backend) -> LoginAttempt:
+    """The attempt that this browser began; each does once, whichever replica it comes back to."""
     now_ms = await _now_ms(backend)
     kept = PrivateCookies(backend.public_url).read(request, LOGIN_COOKIE)
     attempt = read_attempt(backend.pepper, kept, now_ms=now_ms)
-    is_ours = attempt is not None and request.query_params.get("state") == attempt.state
-    if attempt is None or not is_ours or not provider.used.use_up(attempt, now_ms=now_ms):
-        refuse_early(backend.limits.wait_s(RateClass.REFUSED, place_of(request)))
-        raise OidcRefusedError(_LOST)
-    return attempt
+    place, limits = place_of(request), backend.sign_in_limits
+    if attempt is not None and request.query_params.get("state") == attempt.state:
+        refuse_early(await limits.wait_s((RateClass.OIDC, place)))
+        if await limits.use_up(attempt.state, until_ms=attempt.expires_ms):
+            return attempt
+    refuse_early(backend.limits.wait_s(RateClass.REFUSED, place))
+    raise OidcRefusedError(_LOST)
 
 
 async def _identify(

@@ -119,9 +119,10 @@ async def _enter_by_password(
     found = await backend.database.read(lambda c: users.find_by_email(c, email))
     is_known = is_known_browser(request, backend, found)
     if found is not None and is_known:
-        refuse_early(backend.limits.wait_s(RateClass.SIGN_INS_OF_KNOWN, found.user.id))
+        known = RateClass.SIGN_INS_OF_KNOWN, found.user.id
+        refuse_early(await backend.sign_in_limits.wait_s(known))
     else:
-        limit_stranger(request, backend, found, email_key=fold_email(email))
+        await limit_stranger(request, backend, found, email_key=fold_email(email))
     is_enabled = found is not None and found.user.disabled_ms is None
     stored = found.password_hash if found is not None and is_enabled else None
     verdict = await backend.passwords.verify(stored, password, by_stranger=not is_known)

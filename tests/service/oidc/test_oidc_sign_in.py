@@ -17,15 +17,14 @@ from service.alert_channels.sending.egress import EgressRule
 from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.oidc.login_state import (
     ATTEMPT_MS,
-    UsedAttempts,
     challenge_of,
-    new_attempt,
     read_attempt,
     write_attempt,
 )
 from service.oidc.model import OidcSettings
 from service.oidc.provider import OpenIdProvider
 from service.sign_in import actions as sign_in
+from service.sign_in.attempts import SignInLimits
 from service.users import actions as users
 from tests.builders.web_users import a_user
 from tests.servers.identity_provider import IdentityProvider, identity_provider
@@ -218,16 +217,6 @@ async def test_an_attempt_that_failed_is_not_tried_again(login: Login) -> None:
     assert "or is over" in await refusal(await login.come_back(back, cookie))
 
 
-def test_attempts_that_are_remembered_have_a_bound() -> None:
-    used, kept = UsedAttempts(), [new_attempt("/", now_ms=0) for _ in range(10_001)]
-
-    assert all(used.use_up(one, now_ms=0) for one in kept)
-    assert not used.use_up(kept[-1], now_ms=0)
-    assert len(used._expire_ms) == 10_000
-    used.use_up(new_attempt("/", now_ms=ATTEMPT_MS), now_ms=ATTEMPT_MS)
-    assert len(used._expire_ms) == 1
-
-
 async def test_ways_to_the_provider_and_false_ways_back_are_limited(login: Login) -> None:
     few = {RateClass.OIDC: Allowance(2), RateClass.REFUSED: Allowance(2)}
     limits = RateLimits(monotonic=time.monotonic, allowances=few)
@@ -238,6 +227,16 @@ async def test_ways_to_the_provider_and_false_ways_back_are_limited(login: Login
 
     assert away == [303, 303, 429]
     assert back == [403, 403, 429]
+
+
+async def test_ways_back_from_the_provider_are_limited_by_address(login: Login) -> None:
+    few = {RateClass.OIDC: Allowance(1)}
+    api = login.api
+    limits = SignInLimits(api.database, api.backend.clock, PEPPER, few)
+    object.__setattr__(api.backend, "sign_in_limits", limits)
+    await a_user(api, password=None)
+
+    assert [(await login.enter()).status for _ in range(2)] == [303, 429]
 
 
 async def test_an_attempt_ends(login: Login) -> None:
