@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
-from service.audit.model import Entry
+from service.audit.model import AccountsChanged, Entry
 from service.db.engine import announce
 from service.db.tables.accounts import audit
 
@@ -36,6 +36,7 @@ def record(connection: Connection, entry: Entry) -> None:
     """Store an entry, and log it once the change is committed."""
     connection.execute(_INSERT, {**asdict(entry), "fields": list(entry.fields)})
     announce(connection, entry)
+    announce(connection, AccountsChanged((entry.account_id,)))
 
 
 def list_newest(

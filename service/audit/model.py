@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from service.notices import GatheredNotice
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -23,3 +25,8 @@ class Entry:
     address: str | None
     """None: not known."""
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsChanged(GatheredNotice):
+    """Notice: something of these accounts was changed."""

@@ -1,11 +1,11 @@
 """Streams that tell open pages, at most once a second, that something of their account changed.
 
-Notices of the database come with each group of results. They are only remembered while a page is
-open; whose they are is then asked once a second for all of them.
+Notices come with each group of results that any process stores. They are only remembered while a
+page is open; whose they are is then asked once a second for all of them.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,12 +13,12 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection
 
-from service.audit.model import Entry
+from service.audit.model import AccountsChanged
 from service.checks import actions as checks
 from service.clock import Clock
-from service.db.engine import Database
+from service.db.engine import Database, NoticesLost
 from service.http.errors import TooManyError
-from service.results.model import RunStatus, Stored
+from service.results.model import RunsNotPassed, RunsPassed
 from service.sign_in import actions as sign_in
 
 log = structlog.get_logger()
@@ -117,8 +117,10 @@ class LiveStreams:
         self._owners: dict[str, str] = {}
         """Whose checks are, as far as it was asked."""
         self._is_closed = False
-        database.listen(Stored, self._note_results)
-        database.listen(Entry, self._note_entry)
+        database.listen(RunsPassed, lambda notice: self._note_runs(notice.ids, is_quiet=True))
+        database.listen(RunsNotPassed, lambda notice: self._note_runs(notice.ids, is_quiet=False))
+        database.listen(AccountsChanged, self._note_accounts)
+        database.listen(NoticesLost, self._note_lost)
 
     def open(
         self, *, account_id: str, caller_id: str, session: bytes, check_ids: Sequence[str]
@@ -166,18 +168,22 @@ class LiveStreams:
         for stream in self._streams:
             stream.end()
 
-    def _note_results(self, notice: Stored) -> None:
+    def _note_runs(self, check_ids: Iterable[str], *, is_quiet: bool) -> None:
         if not self._streams:
             return
-        for check_id, (_, status, _) in zip(notice.check_ids, notice.kinds, strict=True):
-            is_quiet = status is RunStatus.PASSED and self._pending.get(check_id, True)
+        for check_id in check_ids:
             if len(self._pending) < _MOST_PENDING or check_id in self._pending:
-                self._pending[check_id] = is_quiet
+                self._pending[check_id] = is_quiet and self._pending.get(check_id, True)
         self._noted.set()
 
-    def _note_entry(self, entry: Entry) -> None:
+    def _note_accounts(self, notice: AccountsChanged) -> None:
         if self._streams:
-            self._changed.add(entry.account_id)
+            self._changed.update(notice.ids)
+            self._noted.set()
+
+    def _note_lost(self, notice: NoticesLost) -> None:
+        if notice.is_certain:
+            self._changed.update(stream.account_id for stream in self._streams)
             self._noted.set()
 
     async def _end_signed_out(self) -> None:

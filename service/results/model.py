@@ -10,6 +10,7 @@ import msgspec
 
 from contract.job import RunSource
 from contract.result import Result
+from service.notices import GatheredNotice
 
 
 class ResultType(StrEnum):
@@ -77,6 +78,16 @@ class Stored:
     """One per result."""
     check_ids: tuple[str, ...]
     """The check of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsPassed(GatheredNotice):
+    """Notice: checks, by id, have new results, and passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsNotPassed(GatheredNotice):
+    """Notice: checks, by id, have new results, and some of these are none that passed."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,15 @@ from service.alerting import actions as alerting
 from service.analytics.marking import mark_hours
 from service.db.engine import announce
 from service.error_groups import actions as error_groups
-from service.results.model import Record, Recorded, ResultType, Stored
+from service.results.model import (
+    Record,
+    Recorded,
+    ResultType,
+    RunsNotPassed,
+    RunsPassed,
+    RunStatus,
+    Stored,
+)
 from service.results.postgresql import PostgresResultStore
 from service.results.sqlite import SqliteResultStore
 from service.sessions import actions as sessions
@@ -65,13 +73,18 @@ def record(connection: Connection, records: Sequence[Record], *, now_ms: int) ->
     recorded = [one for one in stored if one[1].source not in TEST_SOURCES]
     for observe in _OBSERVERS if recorded else ():
         observe(connection, recorded, now_ms)
-    announce(
-        connection,
-        Stored(
-            tuple((r.result_type, r.status, r.cause) for r in records),
-            tuple(r.check_id for r in records),
-        ),
-    )
+    _announce(connection, records)
     for one in records:
         if one.session_id is not None and one.result_type is ResultType.FINAL:
             sessions.run_finished(connection, one.session_id, status=one.status, now_ms=now_ms)
+
+
+def _announce(connection: Connection, records: Sequence[Record]) -> None:
+    kinds = tuple((r.result_type, r.status, r.cause) for r in records)
+    check_ids = tuple(r.check_id for r in records)
+    announce(connection, Stored(kinds, check_ids))
+    others = tuple(r.check_id for r in records if r.status is not RunStatus.PASSED)
+    if others:
+        announce(connection, RunsNotPassed(others))
+    if len(others) < len(records):
+        announce(connection, RunsPassed(check_ids))

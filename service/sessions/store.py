@@ -1,6 +1,6 @@
 """SQL of sessions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -151,6 +151,14 @@ def find(connection: Connection, session_id: str) -> Session | None:
 def find_of(connection: Connection, account_id: str, session_id: str) -> Session | None:
     """A session of the account. None: it has none with this id."""
     return _session(connection, _OF_ACCOUNT, {"session_id": session_id, "account_id": account_id})
+
+
+def list_open(connection: Connection, session_ids: Collection[str]) -> tuple[str, ...]:
+    """Those of these sessions that go on."""
+    found = select(session.c.id).where(
+        session.c.id.in_(session_ids), session.c.stopped_ms.is_(None)
+    )
+    return tuple(connection.execute(found).scalars())
 
 
 def open_of_check(connection: Connection, check_id: str) -> tuple[Session, ...]:

@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.db.engine import DatabaseBusyError, DatabaseUnusableError
+from service.db.engine import DatabaseBusyError, DatabaseUnusableError, NoticesLost
 from service.http.dependencies import Backend
 from service.incidents.model import StatusChanged
 from service.status_pages import actions as status_pages
@@ -41,8 +41,9 @@ class CustomDomains:
         self._is_known = False
         self._reading = asyncio.Lock()
         self._database.listen(StatusChanged, self._forget)
+        self._database.listen(NoticesLost, self._forget)
 
-    def _forget(self, _notice: StatusChanged) -> None:
+    def _forget(self, _notice: StatusChanged | NoticesLost) -> None:
         self._is_known = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

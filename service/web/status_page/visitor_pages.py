@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from service.db.engine import NoticesLost
 from service.http.auth import limit_by_address, refuse_early
 from service.http.errors import ApiError, NotFoundError, phrase
 from service.http.rate_limit import RateClass, place_of
@@ -84,6 +85,11 @@ class _Site:
         self._cookies = PrivateCookies(pages.backend.public_url)
         self._cache = PageCache(self._read, monotonic=self._backend.monotonic)
         self._backend.database.listen(StatusChanged, self._cache.expire)
+        self._backend.database.listen(NoticesLost, self._expire_if_lost)
+
+    def _expire_if_lost(self, notice: NoticesLost) -> None:
+        if notice.is_certain:
+            self._cache.expire(notice)
 
     def route(self, path: str, handler: Handler, *, method: str = "GET") -> Route:
         """A route whose refusals look like a page."""

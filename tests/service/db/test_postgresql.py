@@ -18,12 +18,13 @@ from service.db.engine import (
     DatabaseUnsureError,
     DatabaseUnusableError,
     Line,
+    NoticesLost,
     announce,
     need_alone,
 )
 from service.db.postgresql import PostgresDatabase, open_postgresql
 from service.db.savepoints import attempt
-from service.notices import SharedNotice
+from service.notices import GatheredNotice, SharedNotice
 from tests.builders.patience import LONG_S
 from tests.servers.postgresql import LocalPostgres, PostgresServer, require_programs
 
@@ -38,6 +39,11 @@ class Said(SharedNotice):
     """For every process."""
 
     word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named(GatheredNotice):
+    """For every process, too."""
 
 
 @pytest.fixture
@@ -243,6 +249,62 @@ async def test_other_processes_are_told_what_concerns_them_once_and_nothing_else
                 await asyncio.sleep(0.02)
     assert here.count("hello") == there.count("hello") == 1
     assert mine == []
+
+
+async def told(database: PostgresDatabase, other: PostgresDatabase) -> None:
+    """Return once what one announces comes to the other; it may not have listened before."""
+    heard = asyncio.Event()
+    other.listen(Said, lambda _: heard.set())
+    async with asyncio.timeout(LONG_S):
+        while not heard.is_set():
+            await database.write(lambda c: announce(c, Said("hello")))
+            await asyncio.sleep(0.02)
+
+
+async def test_others_are_told_all_ids_each_once_in_as_many_messages_as_it_takes(
+    database: PostgresDatabase, other: PostgresDatabase
+) -> None:
+    await told(database, other)
+    ids = tuple(f"{'ü' * 20} {number}" for number in range(1_000))
+    came: list[str] = []
+    is_all = asyncio.Event()
+
+    def note(notice: Named) -> None:
+        came.extend(notice.ids)
+        if len(came) >= len(ids):
+            is_all.set()
+
+    other.listen(Named, note)
+
+    def change(connection: Connection) -> None:
+        announce(connection, Named(ids[:600]))
+        announce(connection, Named(ids[400:]))
+
+    await database.write(change)
+    async with asyncio.timeout(LONG_S):
+        await is_all.wait()
+    assert sorted(came) == sorted(ids)
+
+
+@pytest.mark.parametrize("reason", ["too long", "unreadable", "cut off"])
+async def test_others_look_for_themselves_once_a_notice_is_lost(
+    database: PostgresDatabase, other: PostgresDatabase, url: str, reason: str
+) -> None:
+    await told(database, other)
+    lost = asyncio.Event()
+    other.listen(NoticesLost, lambda notice: notice.is_certain and lost.set())
+
+    if reason == "too long":
+        await database.write(lambda c: announce(c, Said("x" * 8_000)))
+    elif reason == "unreadable":
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("""NOTIFY picket, '["Said", {"of": "another release"}]'""")
+    else:
+        cut_all_off(url)
+
+    async with asyncio.timeout(LONG_S):
+        await lost.wait()
+    await told(database, other)
 
 
 async def test_it_goes_on_when_all_connections_are_cut_off(

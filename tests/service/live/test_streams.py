@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from service.clock import Clock
 from service.http.errors import TooManyError
 from service.live.streams import MOST_OF_KEY, Change, LiveStream, LiveStreams
-from service.results.model import ResultType, RunStatus, Stored
 from service.sign_in import actions as sign_in
 from service.sign_in.model import Principal
 from tests.builders.check_bodies import check_body
@@ -156,8 +155,7 @@ async def test_a_database_that_cannot_be_read_ends_no_stream_and_no_service() ->
     live = LiveStreams(_BrokenDatabase(), Clock())  # type: ignore[arg-type]
     running = asyncio.create_task(live.run())
     with live.open(account_id="a", caller_id="1", session=b"", check_ids=()) as stream:
-        kinds = ((ResultType.FINAL, RunStatus.FAILED, None),)
-        live._note_results(Stored(kinds=kinds, check_ids=("c-1",)))
+        live._note_runs(["c-1"], is_quiet=False)
 
         assert await stream.next(within_s=SOON_S) == Change(None, is_quiet=False)
 
