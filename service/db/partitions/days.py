@@ -36,6 +36,10 @@ _INDEXES: Final = text(
     "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema()"
     " AND tablename = :name AND indexname <> :key"
 )
+_KEY: Final = text(
+    "SELECT pg_get_constraintdef(oid) FROM pg_constraint"
+    " WHERE conname = :key AND connamespace = current_schema()::regnamespace"
+)
 _BOUNDS: Final = re.compile(r"FROM \('?(MINVALUE|-?\d+)'?\) TO \('?(-?\d+)'?\)")
 
 
@@ -86,7 +90,10 @@ def _partition(connection: Connection, table: _Partitioned, cut_ms: int) -> None
     _run(connection, f"ALTER TABLE {name} RENAME TO {name}_before")
     for index, _ in indexes:
         _run(connection, f"ALTER INDEX {index} RENAME TO {index}_before")
-    _run(connection, f"ALTER TABLE {name}_before DROP CONSTRAINT {primary}")
+    if connection.execute(_KEY, {"key": primary}).scalar_one() == f"PRIMARY KEY ({key})":
+        _run(connection, f"ALTER INDEX {primary} RENAME TO {primary}_before")
+    else:
+        _run(connection, f"ALTER TABLE {name}_before DROP CONSTRAINT {primary}")
     _run(
         connection,
         f"CREATE TABLE {name} (LIKE {name}_before INCLUDING DEFAULTS) PARTITION BY RANGE ({by})",
