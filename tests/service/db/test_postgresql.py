@@ -71,6 +71,21 @@ async def other(url: str) -> AsyncIterator[PostgresDatabase]:
     await opened.close()
 
 
+async def test_a_statement_and_an_idle_transaction_end_by_themselves(
+    database: PostgresDatabase,
+) -> None:
+    """A process that hangs must not hold locks, or keep PostgreSQL from removing old rows."""
+
+    def limits(connection: Connection) -> list[str]:
+        names = ("statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout")
+        return [str(connection.execute(text(f"SHOW {one}")).scalar_one()) for one in names]
+
+    expected = ["30s", "1min", "2s"]
+    assert await database.write(limits) == expected
+    assert await database.write(limits, brief=Line.CLAIMS) == expected
+    assert await database.read(limits) == expected
+
+
 @pytest.fixture(params=[None, Line.RESULTS], ids=["in line", "brief"])
 def brief(request: pytest.FixtureRequest) -> Line | None:
     found: Line | None = request.param
