@@ -2,7 +2,6 @@
 
 While one change of a location's results is under way, those that arrive wait for the next one. On
 PostgreSQL each statement goes over a connection, so that one for many results saves most of them.
-Submissions with failures go by themselves: they need the database alone, and others do not.
 A result that cannot be stored is rejected, so that it holds up no others of its agent.
 """
 
@@ -17,12 +16,13 @@ from sqlalchemy import Connection
 from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError, Line
 from service.results.ingest import Arrived, Verdict, take_results
-from service.results.model import RunStatus
 
 log = structlog.get_logger()
 
 _MOST_TOGETHER: Final = 64
 """How many results are stored on the event loop; together they take 2 to 5 ms."""
+
+_MOST_SUSPECTS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Submissions:
         self._waiting: dict[str, list[_Waiting]] = {}
         """By location, for those of which a change is under way."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._suspects: dict[tuple[int, int], None] = {}
+        """Results that could not be stored, by run and fence: no others go with them again."""
 
     async def take(self, location_id: str, arrived: Sequence[Arrived]) -> Sequence[Verdict]:
         """Store results of a location once; one verdict for each, in order.
@@ -55,12 +57,13 @@ class Submissions:
             raise
         except Exception:
             if len(arrived) == 1:
+                self._suspect(arrived[0])
                 raise
         # One of them is at fault.
         return await self._take_apart(location_id, arrived)
 
     async def _take(self, location_id: str, arrived: Sequence[Arrived]) -> Sequence[Verdict]:
-        if len(arrived) > _MOST_TOGETHER:
+        if len(arrived) > _MOST_TOGETHER or self._has_suspect(arrived):
             return await self._store(location_id, arrived)
         loop = asyncio.get_running_loop()
         mine = _Waiting(arrived, loop.create_future())
@@ -73,6 +76,16 @@ class Submissions:
             task.add_done_callback(self._tasks.discard)
         return await mine.verdicts
 
+    def _suspect(self, one: Arrived) -> None:
+        self._suspects[one.run_id, one.result.fence] = None
+        if len(self._suspects) > _MOST_SUSPECTS:
+            del self._suspects[next(iter(self._suspects))]
+
+    def _has_suspect(self, arrived: Sequence[Arrived]) -> bool:
+        return bool(self._suspects) and any(
+            (one.run_id, one.result.fence) in self._suspects for one in arrived
+        )
+
     async def _take_apart(self, location_id: str, arrived: Sequence[Arrived]) -> list[Verdict]:
         """Store the results that can be stored; where none can, none of them is at fault."""
         found = await self._store_in_halves(location_id, arrived)
@@ -81,6 +94,7 @@ class Submissions:
             raise problems[0]
         for one, what in zip(arrived, found, strict=True):
             if isinstance(what, Exception):
+                self._suspect(one)
                 log.error("results.unstorable", job_id=one.result.lease.job_id, exc_info=what)
         return [Verdict.UNSTORABLE if isinstance(one, Exception) else one for one in found]
 
@@ -132,26 +146,19 @@ class Submissions:
             now_ms = self._clock.now_ms(connection)
             return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
 
-        line = Line.RESULTS if len(arrived) <= _MOST_TOGETHER else None
-        return await self._database.write(change, brief=line, alone=_has_failures(arrived))
-
-
-def _has_failures(arrived: Sequence[Arrived]) -> bool:
-    return any(RunStatus(one.result.outcome.status).has_failures for one in arrived)
+        is_brief = len(arrived) <= _MOST_TOGETHER and not self._has_suspect(arrived)
+        line = Line.RESULTS if is_brief else None
+        return await self._database.write(change, brief=line)
 
 
 def _groups(waiting: Sequence[_Waiting]) -> Iterator[Sequence[_Waiting]]:
-    """Those that are brief together; those with failures by themselves."""
-    failing = [one for one in waiting if _has_failures(one.arrived)]
-    passing = [one for one in waiting if not _has_failures(one.arrived)]
-    for those in (passing, failing):
-        group: list[_Waiting] = []
-        count = 0
-        for one in those:
-            if count + len(one.arrived) > _MOST_TOGETHER:
-                yield group
-                group, count = [], 0
-            group.append(one)
-            count += len(one.arrived)
-        if group:
+    """Neighbours that are brief together."""
+    group: list[_Waiting] = []
+    count = 0
+    for one in waiting:
+        if count + len(one.arrived) > _MOST_TOGETHER:
             yield group
+            group, count = [], 0
+        group.append(one)
+        count += len(one.arrived)
+    yield group

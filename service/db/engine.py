@@ -60,16 +60,14 @@ class Line(Enum):
 class Database(Protocol):
     """The store of the whole service."""
 
-    async def write(
-        self, change: Callable[[Connection], T], *, brief: Line | None = None, alone: bool = False
-    ) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         """Run a change in a transaction; returns once it is committed.
 
         `brief`: it is done within a few milliseconds, so that it may be made on the event loop; and
         it may be undone and made again, because another one of its transaction failed. Where
         several processes share the database, brief changes of others and of the other line run
         meanwhile, and no others; what is decided by more than the rows that it locked says so with
-        `need_alone`. `alone`: it is known that it will.
+        `need_alone`.
         All others are made in the order in which they are asked for; on SQLite, brief ones too.
 
         Raises:

@@ -83,16 +83,14 @@ class PostgresDatabase:
         self._exchange = NoticeExchange(_address(url), self._listeners)
         self._exchanging = self._loop.create_task(self._exchange.run(), name="db-notices")
 
-    async def write(
-        self, change: Callable[[Connection], T], *, brief: Line | None = None, alone: bool = False
-    ) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         """Run a change in a transaction; returns once it is committed."""
         if self._closed or self._in_line >= _MOST_WAITING:
             raise DatabaseBusyError("too many changes are waiting for the database; try again")
         waiter: asyncio.Future[T] = self._loop.create_future()
         self._in_line += 1
         give_up = time.monotonic() + self._give_up_s
-        self._lines[None if alone else brief].put(Change(change, waiter, give_up))
+        self._lines[brief].put(Change(change, waiter, give_up))
         return await waiter
 
     async def read(self, query: Callable[[Connection], T]) -> T:

@@ -83,13 +83,7 @@ class SqliteDatabase:
         self._writer = threading.Thread(target=self._keep_writing, name="db-writer", daemon=True)
         self._writer.start()
 
-    async def write(
-        self,
-        change: Callable[[Connection], T],
-        *,
-        brief: Line | None = None,
-        alone: bool = False,  # noqa: ARG002 - here every change has the database to itself
-    ) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         """Run a change in a transaction; returns once it is committed."""
         if self._closed or self._in_line + len(self._brief) >= _MOST_WAITING:
             raise DatabaseBusyError("too many changes are waiting for the database; try again")

@@ -26,11 +26,14 @@ class Fault:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, faulty: Sequence[Result]) -> None:
         self._faulty = {int(one.job_id) for one in faulty}
+        self.tried: list[set[int]] = []
+        """The runs of each change."""
         monkeypatch.setattr(submissions, "take_results", self._take)
 
     def _take(
         self, connection: Connection, arrived: Sequence[Arrived], *, location_id: str, now_ms: int
     ) -> list[Verdict]:
+        self.tried.append({one.run_id for one in arrived})
         if any(one.run_id in self._faulty for one in arrived):
             raise LookupError("as if")
         return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
@@ -75,3 +78,21 @@ async def test_a_submission_at_fault_fails_alone(
 
     assert [one for one in done if one != [Verdict.ACCEPTED]] == [done[2]]
     assert isinstance(done[2], LookupError)
+
+
+async def test_one_that_failed_before_is_tried_without_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty, *others = await some_results(world, 5)
+    fault = Fault(monkeypatch, [faulty])
+    made = Submissions(world.database, world.clock)
+    with pytest.raises(LookupError):
+        await made.take(world.location_id, arrived([faulty]))
+    fault.tried.clear()
+
+    await asyncio.gather(
+        *(made.take(world.location_id, arrived([one])) for one in (faulty, *others)),
+        return_exceptions=True,
+    )
+
+    assert [runs for runs in fault.tried if int(faulty.job_id) in runs] == [{int(faulty.job_id)}]

@@ -42,9 +42,7 @@ class CountingDatabase:
         self.hold: asyncio.Event | None = None
         """Changes wait for this. None: they do not."""
 
-    async def write(
-        self, change: Callable[[Connection], T], *, brief: Line | None = None, alone: bool = False
-    ) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: Line | None = None) -> T:
         self.writes += 1
         self.brief.append(brief)
         if self.hold is not None:
@@ -52,7 +50,7 @@ class CountingDatabase:
         if self.busy:
             self.busy -= 1
             raise DatabaseBusyError("busy")
-        return await self._database.write(change, brief=brief, alone=alone)
+        return await self._database.write(change, brief=brief)
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         return await self._database.read(query)
