@@ -139,7 +139,6 @@ async def test_an_incident_is_public_from_the_break_to_the_recovery(tmp_path: Pa
         await person.click("Create")
         await person.click("New status page", role="link")
         await person.fill(Name="Corner shop", URL="corner")
-        await person.click("Add to Cards")
         cards = page.get_by_role("group", name="Cards")
         await cards.get_by_label("Name", exact=True).fill("Shop")
         await cards.get_by_role("combobox").first.select_option(label="Front door")

@@ -76,6 +76,12 @@ class Control:
         return len(self.help.split()) <= _FEW_WORDS and ":" not in self.help
 
     @property
+    def item(self) -> str:
+        """What one of its rows is called: `header` of `Headers`. Empty: its label says nothing."""
+        is_plain = self.label.endswith("s") and " and " not in self.label
+        return self.label[:-1].lower() if is_plain else ""
+
+    @property
     def id(self) -> str:
         """What its label refers to."""
         return f"f-{self.name}"

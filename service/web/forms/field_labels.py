@@ -47,6 +47,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "id": "Service",
     "interval": "Every",
     "ipFamily": "IP version",
+    "isPrivate": "Who sees it",
     "localSetupScript": "Setup script",
     "localTearDownScript": "Teardown script",
     "locations": "Regions",
@@ -60,6 +61,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "pingCount": "Pings",
     "privateLocations": "Locations",
     "property": "Part",
+    "redirectTo": "Link of the logo",
     "repeatEndsAt": "Repeats until",
     "repeatInterval": "Repeat every",
     "repeatUnit": "Unit",
@@ -103,6 +105,8 @@ _SHORTER_HELP: Final[Mapping[str, str]] = {
     "runtimeId": "The versions of Node.js and Playwright for scripts.",
     "frequencyOffset": "Shifts its runs against those of other checks, for a frequency of a minute"
     " or more. Empty: the service spreads them.",
+    "defaultTheme": "Automatic: as the visitor's device has it.",
+    "isPrivate": "A page that only those see who have its key gets one when it is saved.",
 }
 """Instead of what the API's documentation says at length."""
 _ACRONYMS: Final = frozenset({"API", "DNS", "HTTP", "ID", "IP", "JSON", "SMS", "SSL", "TLS", "URL"})

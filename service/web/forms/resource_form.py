@@ -90,6 +90,8 @@ class Form:
     """A further shape of a field, after the first one, by name; `send` undoes it."""
     send: Callable[[Document], Document] = lambda body: body
     """The body as the API takes it; what `Resource.show` does to a stored one, undone."""
+    never_null: frozenset[str] = frozenset()
+    """Fields for which null is no choice: the form always says one of the others."""
     has_local_times: bool = False
     """Whether times are on the clock of a field `timeZone`; otherwise they are in UTC."""
     neighbors: tuple[Neighbor, ...] = ()
@@ -105,6 +107,10 @@ class Form:
         hidden = self.left_out | self.idle | self.fixed.keys()
         fields = tuple(one for one in whole.fields if one.name not in hidden)
         fields = tuple(self._adapt(one) for one in fields)
+        fields = tuple(
+            replace(one, is_nullable=False) if one.name in self.never_null else one
+            for one in fields
+        )
         if self.has_local_times:
             fields = tuple(replace(one, is_local=True) for one in fields)
         return Field(name="", kind=Kind.GROUP, fields=fields, is_required=True)

@@ -1,27 +1,35 @@
 """`/incidents`: what happens to services, and each update that visitors read."""
 
+import re
+from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import quote
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from service.incidents.model import IncidentStatus
-from service.incidents.schemas import IncidentChange, IncidentWrite
-from service.web.form_data import read_form
+from service.incidents.model import IncidentStatus, Severity
+from service.incidents.schemas import IncidentChange
+from service.web.form_data import FormData, read_form
 from service.web.forms import choices
+from service.web.forms.api_problems import divide, summarize
 from service.web.forms.deletion import Deletion, ask_to_delete
 from service.web.forms.field_schema import Options
-from service.web.forms.resource_form import Document, Form, Resource, Section
+from service.web.forms.resource_form import Form, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
 from service.web.states import State
+from service.web.status_page.history import WORD_OF
 from service.web.visit import Visit
+from service.web.words import format_iso
 
 _API: Final = "/v1/status-pages"
 _UNPROCESSABLE: Final = 422
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
+_FIELD: Final = re.compile(r".*\.|\[\d+\]$")
+"""What the path of a field has besides its name."""
 STATES_OF_SEVERITIES: Final = {
     "CRITICAL": State.FAILING,
     "MAJOR": State.FAILING,
@@ -34,6 +42,8 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     """An incident, its forms, and those of its updates."""
     update = "/incidents/{id}/updates/{update}"
     return (
+        pages.show("/incidents/new", _show_new),
+        pages.change("/incidents/new", _create),
         *resource_routes(pages, INCIDENTS),
         pages.show("/incidents/{id}", _show_incident),
         pages.change("/incidents/{id}", _add_update),
@@ -41,6 +51,51 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         pages.change(update, _change_update),
         pages.show(f"{update}/delete", _show_update_deletion),
         pages.change(f"{update}/delete", _delete_update),
+    )
+
+
+async def _show_new(visit: Visit) -> Response:
+    return await _new(visit, FormData(()), {})
+
+
+async def _create(visit: Visit) -> Response:
+    form = await read_form(visit.request)
+    update = {
+        "description": form.text("description"),
+        "status": form.text("status"),
+        "publicIncidentUpdateDate": _read_utc(form.text("at")),
+        "notifySubscribers": "notify" in form,
+    }
+    body = {
+        "name": form.text("name"),
+        "severity": form.text("severity"),
+        "services": [{"id": one} for one in form.all("service")],
+        "incidentUpdates": [update],
+    }
+    answer = await visit.call(f"POST {_API}/incidents", body, once=form.text("once"))
+    if answer.status == _FORBIDDEN:
+        raise answer.refusal
+    if answer.is_error:
+        return await _new(visit, form, divide(answer))
+    return visit.go(f"/incidents/{answer.body['id']}")
+
+
+async def _new(visit: Visit, sent: FormData, problems: Mapping[str, str]) -> Response:
+    """The form of an incident and its first update, with what was sent of it."""
+    now_ms = await visit.read(visit.now_ms)
+    whole = [problems[""]] if "" in problems else []
+    return visit.page(
+        "incident_new.html",
+        status=_UNPROCESSABLE if problems else 200,
+        services=await choices.list_services(visit),
+        severities=[(one.value, WORD_OF[one]) for one in Severity],
+        statuses=[one.value for one in IncidentStatus],
+        sent=sent,
+        now=format_iso(now_ms)[: len("2026-11-28T03:12")],
+        problems={_FIELD.sub("", path): sentence for path, sentence in problems.items()},
+        problem=summarize(problems, whole) if problems else "",
+        sends_mails=visit.backend.sends_status_mails,
+        once=token_hex(16),
     )
 
 
@@ -160,12 +215,6 @@ async def _services(visit: Visit, _form: Form) -> Options:
     return {"services[].id": await choices.list_services(visit)}
 
 
-async def _kind_of_incident(_visit: Visit, _stored: Document) -> str:
-    """A stored one: its updates are changed one by one."""
-    return "stored"
-
-
-_INCIDENT: Final = Section(title="Incident", fields=("name", "severity", "services"))
 INCIDENTS: Final = Resource(
     path="/incidents",
     home="/status-pages",
@@ -176,24 +225,12 @@ INCIDENTS: Final = Resource(
     forms=(
         Form(
             title="incident",
-            sentence="What happens to services, and the first thing that visitors are told.",
-            model=IncidentWrite,
-            create=f"POST {_API}/incidents",
-            replace=f"PUT {_API}/incidents/{{id}}",
-            sections=(_INCIDENT, Section(title="Updates", fields=("incidentUpdates",))),
-        ),
-        Form(
-            kind="stored",
-            title="incident",
             model=IncidentChange,
-            create=f"POST {_API}/incidents",
             replace=f"PUT {_API}/incidents/{{id}}",
-            sections=(_INCIDENT,),
+            sections=(Section(title="Incident", fields=("name", "severity", "services")),),
         ),
     ),
-    kind_of=_kind_of_incident,
     options=_services,
     after="/incidents/{id}",
-    loss="All that was said of it is deleted with it.",
-    placeholders={"name": "Orders fail"},
+    loss="Its updates are deleted with it.",
 )

@@ -16,13 +16,14 @@ from service.subscriptions.model import MOST_AT_ONCE
 from service.web.api_calls import ApiAnswer
 from service.web.form_data import read_form
 from service.web.forms import choices
-from service.web.forms.field_schema import Options
+from service.web.forms.field_schema import Option, Options
 from service.web.forms.resource_form import Document, Form, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
 from service.web.resources.incident_pages import STATES_OF_SEVERITIES
 from service.web.status_page.custom_domains import PREFIX
 from service.web.visit import Visit
+from service.web.words import format_plural
 
 _API: Final = "/v1/status-pages"
 _NOT_FOUND: Final = 404
@@ -31,6 +32,7 @@ _FORBIDDEN: Final = 403
 _BETWEEN_ADDRESSES: Final = re.compile(r"[\s,;]+")
 _NUMBERED: Final = re.compile(r'"subscriptions\[(\d+)\]\.config"')
 _RESOLVED: Final = IncidentStatus.RESOLVED.value
+_WHO_SEES_IT: Final = (Option(False, "Everybody"), Option(True, "Who has its key"))  # noqa: FBT003 - values of a field
 
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
@@ -88,14 +90,22 @@ async def _page(visit: Visit, *, addresses: str = "", problem: str = "") -> Resp
 
 
 def _describe_outcome(added: str, skipped: str) -> str:
-    """What came of new subscriptions. Empty: none were made right before."""
+    """What became of addresses that were sent. Empty: none were sent right before."""
     if not (added.isdecimal() and skipped.isdecimal()):
         return ""
-    new = {"0": "No address was added.", "1": "One address was added and waits for confirmation."}
-    known = {"0": "", "1": " One was there before."}
-    return new.get(
-        added, f"{added[:3]} addresses were added and wait for confirmation."
-    ) + known.get(skipped, f" {skipped[:3]} were there before.")
+    new, known = int(added[:3]), int(skipped[:3])
+    sentences = []
+    if new:
+        waits = "waits" if new == 1 else "wait"
+        sentences.append(
+            f"Added {format_plural(new, 'address', 'addresses')}, which {waits} for confirmation."
+        )
+    if known:
+        was = "was" if known == 1 else "were"
+        sentences.append(
+            f"{format_plural(known, 'address', 'addresses')} {was} subscribed already."
+        )
+    return " ".join(sentences)
 
 
 async def _subscribe(visit: Visit) -> Response:
@@ -156,8 +166,17 @@ def _id_of(visit: Visit) -> str:
     return quote(visit.request.path_params["id"], safe="")
 
 
-async def _services_of_cards(visit: Visit, _form: Form) -> Options:
-    return {"cards[].services[].id": await choices.list_services(visit)}
+async def _options(visit: Visit, _form: Form) -> Options:
+    return {
+        "cards[].services[].id": await choices.list_services(visit),
+        "isPrivate": _WHO_SEES_IT,
+    }
+
+
+async def _begin(visit: Visit, _form: Form) -> Document:
+    """A new page has a card to fill in, and is public."""
+    row = [{}] if await choices.list_services(visit) else []
+    return {"isPrivate": False, "cards": [{"services": row}]}
 
 
 PAGES: Final = Resource(
@@ -175,7 +194,11 @@ PAGES: Final = Resource(
             replace=f"PUT {_API}/{{id}}",
             sections=(
                 Section(title="Basics", fields=("name", "url", "description", "isPrivate")),
-                Section(title="Cards", fields=("cards",), hint="Groups of services, in order."),
+                Section(
+                    title="Cards",
+                    fields=("cards",),
+                    hint="Groups of services, each with a heading.",
+                ),
                 Section(
                     title="Look",
                     fields=("logo", "favicon", "redirectTo", "defaultTheme"),
@@ -183,9 +206,11 @@ PAGES: Final = Resource(
                 Section(title="Domain", fields=("customDomain",)),
                 Section(title="Colors", fields=("themeColors",), is_folded=True),
             ),
+            never_null=frozenset({"isPrivate"}),
         ),
     ),
-    options=_services_of_cards,
+    options=_options,
+    begin=_begin,
     after="/status-pages/{id}",
     new_key_of=_new_key_of,
     loss="Its subscriptions are deleted with it, and its address shows nothing.",

@@ -2,34 +2,45 @@
 const forms = document.querySelectorAll("[data-form]");
 
 // With a script, rows come when they are asked for; without one, two empty ones stand ready.
+for (const blank of document.querySelectorAll("[data-blank]")) blank.remove();
 for (const rows of document.querySelectorAll("[data-rows]")) {
-  for (const blank of rows.querySelectorAll("[data-blank]")) blank.remove();
   rows.dataset.next = rows.querySelectorAll(":scope > .entries > .entry").length;
 }
 for (const button of document.querySelectorAll("[data-add-row], [data-remove-row]")) button.hidden = false;
 
 document.addEventListener("click", (event) => {
   const add = event.target.closest("[data-add-row]");
-  if (add) addRow(add.closest("[data-rows]"));
+  if (add) addRow(add.closest("[data-rows]")).querySelector("input:not([type=hidden]), select, textarea").focus();
   const remove = event.target.closest("[data-remove-row]");
   if (remove) removeRow(remove.closest(".entry"));
 });
 
 function addRow(rows) {
-  const number = rows.dataset.next++;
   const row = rows.querySelector(":scope > template").content.cloneNode(true);
-  for (const one of row.querySelectorAll("[name], [id], [for], [aria-describedby]")) {
+  setNumber(row, rows.dataset.next++);
+  for (const blank of row.querySelectorAll("[data-blank]")) blank.remove();
+  for (const button of row.querySelectorAll("[data-add-row], [data-remove-row]")) button.hidden = false;
+  rows.querySelector(":scope > .entries").append(row);
+  const added = rows.querySelector(":scope > .entries > .entry:last-child");
+  // Rows inside of it begin with one.
+  for (const inner of added.querySelectorAll("[data-rows]:has(> template)")) {
+    inner.dataset.next = 0;
+    addRow(inner);
+  }
+  added.dispatchEvent(new CustomEvent("picket:row", { bubbles: true }));
+  markChanged(added);
+  return added;
+}
+
+/** Give a new row its number: the first blank in its names, also of rows that it may get later. */
+function setNumber(row, number) {
+  for (const one of row.querySelectorAll("*")) {
     for (const key of ["name", "id", "for", "aria-describedby"]) {
       const value = one.getAttribute(key);
       if (value) one.setAttribute(key, value.replace("[__row__]", `[${number}]`));
     }
+    if (one.content) setNumber(one.content, number);
   }
-  for (const button of row.querySelectorAll("[data-remove-row]")) button.hidden = false;
-  rows.querySelector(":scope > .entries").append(row);
-  const added = rows.querySelector(":scope > .entries > .entry:last-child");
-  added.dispatchEvent(new CustomEvent("picket:row", { bubbles: true }));
-  added.querySelector("input:not([type=hidden]), select, textarea").focus();
-  markChanged(added);
 }
 
 function removeRow(entry) {

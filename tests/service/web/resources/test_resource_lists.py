@@ -195,7 +195,7 @@ async def test_a_sample_tells_what_the_other_side_answered(api: PublicApi, page:
 
 async def test_a_newcomer_is_offered_what_fits_an_assertion(page: Page) -> None:
     await page.goto("/checks/new?kind=API")
-    await page.get_by_role("button", name="Add to Assertions").click()
+    await page.get_by_role("button", name="Add assertion").click()
     await page.get_by_label("Source").select_option(label="Status code")
     await expect(page.get_by_label("Comparison")).to_have_value("EQUALS")
     await expect(

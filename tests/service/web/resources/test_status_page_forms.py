@@ -50,6 +50,57 @@ async def test_services_are_chosen_by_their_names(alice: ApiUser, web: WebUser) 
     assert f'<option value="{service}" selected>Checkout</option>' in text
 
 
+async def test_each_new_card_has_a_service_to_choose_and_more_at_will(
+    alice: ApiUser, page: Page
+) -> None:
+    names = ("Checkout", "Search", "Mail")
+    services = {name: await a_service(alice, name) for name in names}
+    await page.goto("/status-pages/new")
+    await page.get_by_label("Name", exact=True).first.fill("Shop")
+    await page.locator('[name="url"]').fill("shop")
+    await page.locator('[name="cards[0].name"]').fill("First")
+    await page.get_by_label("Service", exact=True).select_option(label="Checkout")
+    await page.get_by_role("button", name="Add card").click()
+    await page.locator('[name="cards[1].name"]').fill("Second")
+    second = page.locator(".entry", has=page.locator('[name="cards[1].name"]'))
+    await second.get_by_label("Service", exact=True).select_option(label="Search")
+    await second.get_by_role("button", name="Add service").click()
+    await second.get_by_label("Service", exact=True).last.select_option(label="Mail")
+    await page.get_by_role("button", name="Create").click()
+    await page.wait_for_url("**/status-pages/*-*")
+
+    (made,) = (await alice.get(PAGES)).body["entries"]
+    shown = [[one["id"] for one in card["services"]] for card in made["cards"]]
+    assert shown == [[services["Checkout"]], [services["Search"], services["Mail"]]]
+
+
+async def test_a_new_incident_begins_now_with_what_visitors_read_of_it(
+    alice: ApiUser, page: Page
+) -> None:
+    service, _ = await a_service(alice, "Checkout"), await a_service(alice, "Search")
+    await page.goto("/incidents/new")
+    assert await page.get_by_label("Began at").input_value()
+    await page.get_by_role("button", name="Publish").click()
+    assert await page.locator(".problem").all_inner_texts() == [
+        "Name must not be empty.",
+        "Services must not be empty.",
+        "Description must not be empty.",
+    ]
+    await page.get_by_label("Name").fill("Orders fail")
+    await page.get_by_label("Checkout").check()
+    await page.get_by_label("Critical").check()
+    await page.get_by_label("What visitors read").fill("Nobody can pay.\nWe look into it.")
+    await page.get_by_role("button", name="Publish").click()
+    await page.wait_for_url("**/incidents/*-*")
+
+    (made,) = (await alice.get(INCIDENTS)).body["entries"]
+    assert (made["name"], made["severity"]) == ("Orders fail", "CRITICAL")
+    assert [one["id"] for one in made["services"]] == [service]
+    (update,) = made["incidentUpdates"]
+    assert update["description"] == "Nobody can pay.\nWe look into it."
+    assert update["publicIncidentUpdateDate"] <= update["created_at"]
+
+
 async def test_an_update_is_published_by_a_form(alice: ApiUser, web: WebUser) -> None:
     service = await a_service(alice)
     incident = await an_incident(alice, service)
@@ -194,7 +245,9 @@ async def test_addresses_are_subscribed_together_however_they_are_divided(
         "cleo@example.com",
     ]
     text = (await web.get(done.headers["location"].partition("#")[0])).text
-    assert "3 addresses were added and wait for confirmation. One was there before." in text
+    assert (
+        "Added 3 addresses, which wait for confirmation. 1 address was subscribed already." in text
+    )
 
 
 async def test_a_wrong_address_is_named_and_nobody_is_subscribed(
