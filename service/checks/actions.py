@@ -12,7 +12,14 @@ from sqlalchemy import Connection, Row
 from contract.checks import CheckType
 from service.alert_channels import actions as alert_channels
 from service.checks import store
-from service.checks.model import CheckLabels, CheckName, CheckRow, CheckTerms, CheckToRun
+from service.checks.model import (
+    CheckLabels,
+    CheckName,
+    CheckRow,
+    CheckTerms,
+    CheckToRun,
+    ServiceCheck,
+)
 from service.checks.secrets import UNREADABLE_SPEC, decrypt_bodies, decrypt_spec, encrypt
 from service.http.errors import NotFoundError
 from service.variables import actions as variables
@@ -101,6 +108,13 @@ def list_names(connection: Connection, account_id: str) -> tuple[CheckName, ...]
 def list_labels(connection: Connection, account_id: str) -> tuple[CheckLabels, ...]:
     """All checks of the account, oldest first, with their tags."""
     return store.list_labels(connection, account_id)
+
+
+def list_of_services(
+    connection: Connection, account_id: str, service_ids: Sequence[str]
+) -> tuple[ServiceCheck, ...]:
+    """The checks whose failures open incidents of these services, oldest first."""
+    return store.list_of_services(connection, account_id, service_ids)
 
 
 def find_name(connection: Connection, account_id: str, check_id: str) -> CheckName:

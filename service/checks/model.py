@@ -95,6 +95,21 @@ class CheckLabels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceCheck:
+    """A check whose failure opens an incident of a service of status pages."""
+
+    id: str
+    name: str
+    activated: bool
+    muted: bool
+    service_id: str
+    severity: str
+    """Of the incident, as in `service.incidents.model.Severity`."""
+    tags: Sequence[str]
+    """Its own and its group's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckToRun:
     """What starting a run of an activated check requires."""
 

@@ -32,6 +32,7 @@ from service.checks.model import (
     CheckTerms,
     CheckToRun,
     ScriptedRow,
+    ServiceCheck,
     StatusFilter,
 )
 from service.db.json_columns import readable_json
@@ -386,7 +387,8 @@ def update_resolved(connection: Connection, effects: Mapping[str, Mapping[str, A
         connection.execute(update(check_).where(check_.c.id == bindparam("changed")), rows)
 
 
-_TAGS: Final = func.coalesce(readable_json(check_.c.applied), _DOC, type_=JSON)["tags"]
+_APPLIED: Final = func.coalesce(readable_json(check_.c.applied), _DOC, type_=JSON)
+_TAGS: Final = _APPLIED["tags"]
 _TO_RUN: Final[Select[Any]] = (
     select(check_.c.id, check_.c.type, check_.c.lane, check_.c.name, _TAGS.label("tags"))
     .where(check_.c.account_id == bindparam("account_id"), check_.c.activated)
@@ -434,6 +436,37 @@ _LABELS: Final[Select[Any]] = (
 def list_labels(connection: Connection, account_id: str) -> tuple[CheckLabels, ...]:
     """All checks of the account, oldest first, with their tags."""
     return tuple(map(_read_labels, connection.execute(_LABELS, {"account_id": account_id})))
+
+
+_TRIGGER: Final = _APPLIED["triggerIncident"]
+_OF_SERVICES: Final[Select[Any]] = (
+    select(
+        check_.c.id,
+        check_.c.name,
+        check_.c.activated,
+        check_.c.muted,
+        _TRIGGER["serviceId"].as_string().label("service_id"),
+        _TRIGGER["severity"].as_string().label("severity"),
+        _TAGS.label("tags"),
+    )
+    .where(
+        check_.c.account_id == bindparam("account_id"),
+        _TRIGGER["serviceId"].as_string().in_(bindparam("services", expanding=True)),
+    )
+    .order_by(check_.c.created_ms, check_.c.id)
+)
+
+
+def list_of_services(
+    connection: Connection, account_id: str, service_ids: Sequence[str]
+) -> tuple[ServiceCheck, ...]:
+    """The checks whose failures open incidents of these services, oldest first."""
+    values = {"account_id": account_id, "services": list(service_ids)}
+    rows = connection.execute(_OF_SERVICES, values)
+    return tuple(
+        ServiceCheck(**{**row._mapping, "tags": tuple(row.tags or ())})  # noqa: SLF001 - as in `read`
+        for row in rows
+    )
 
 
 def _read_labels(row: Row[Any]) -> CheckLabels:

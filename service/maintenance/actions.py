@@ -11,7 +11,9 @@ from service.maintenance.model import Occurrence, WindowFilter, WindowRow
 from service.maintenance.rules import next_occurrence, occurrence_at, occurrences_between
 
 _SHOWN: Final = 3
-"""How many times to come are told of a window."""
+"""How many occurrences to come a list shows of a window."""
+_ANNOUNCED_MS: Final = 7 * 86_400_000
+"""How long before it begins an occurrence is announced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,25 @@ def list_open(connection: Connection, account_id: str, *, now_ms: int) -> tuple[
 def find_applying(opened: Iterable[OpenWindow], tags: Collection[str]) -> Occurrence | None:
     """When the first window is open that applies to a check with these tags. None: none does."""
     return next((one.now for one in opened if one.window.applies_to(tags)), None)
+
+
+def list_announced(
+    connection: Connection, account_id: str, *, now_ms: int
+) -> tuple[tuple[WindowRow, Occurrence], ...]:
+    """What status pages announce: for each window its occurrence now or, within a week, the next.
+
+    The first to begin comes first.
+    """
+    until_ms = now_ms + _ANNOUNCED_MS
+    windows = store.list_between(connection, account_id, now_ms, until_ms)
+    found = [
+        (one, occurrence)
+        for one in windows
+        if one.is_announced
+        and (occurrence := occurrence_at(one, now_ms) or next_occurrence(one, now_ms))
+        and occurrence.begins_ms <= until_ms
+    ]
+    return tuple(sorted(found, key=lambda pair: (pair[1].begins_ms, pair[0].id)))
 
 
 def find_open(

@@ -146,6 +146,7 @@ def _columns(body: WindowWrite, planned: Plan) -> dict[str, Any]:
     return {
         "name": body.name,
         "tags": list(dict.fromkeys(body.tags or ())),
+        "is_announced": body.show_on_status_pages,
         "starts_ms": timing.starts_ms,
         "ends_ms": timing.ends_ms,
         "rule": timing.rule,

@@ -57,6 +57,8 @@ class WindowRow:
     name: str
     tags: tuple[str, ...]
     """It applies to checks with one of them; to all if there are none."""
+    is_announced: bool
+    """Whether status pages announce it."""
     timing: Timing
     repeat_interval: int | None
     """What was sent, to show; `timing` tells when it is open."""
@@ -110,7 +112,10 @@ class WindowWrite(RequestModel):
     name: Name
     """Its name, in lists and on pages."""
     tags: Listing[TagText] = Field(default_factory=list)
-    """It applies to checks with any of these tags, or whose group has one; to all if empty."""
+    """It applies to checks with any of these tags, or whose group has one. Empty: to all checks."""
+    show_on_status_pages: bool = False
+    """Whether visitors of status pages read its name and its times, from a week before. A page
+    shows it if one of the checks that it applies to opens incidents of a service of the page."""
     starts_at: TimeText
     """When it begins for the first time."""
     ends_at: TimeText
@@ -146,6 +151,8 @@ class WindowShown(ResponseModel):
     name: str
     tags: tuple[str, ...]
     """It applies to checks with any of them; to all if empty."""
+    show_on_status_pages: bool
+    """Whether visitors of status pages read its name and its times."""
     starts_at: Moment
     ends_at: Moment
     repeat_interval: int | None
@@ -167,6 +174,7 @@ def render(row: WindowRow) -> WindowShown:
         id=row.id,
         name=row.name,
         tags=row.tags,
+        show_on_status_pages=row.is_announced,
         starts_at=moment(row.timing.starts_ms),
         ends_at=moment(row.timing.ends_ms),
         repeat_interval=row.repeat_interval,

@@ -5,7 +5,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
 
+from service.db.engine import announce
 from service.db.tables.maintenance import maintenance_window as window
+from service.incidents.model import StatusChanged
 from service.maintenance.model import Timing, WindowFilter, WindowRow
 
 _OF_ACCOUNT: Final = window.c.account_id == bindparam("account")
@@ -59,17 +61,20 @@ def count_not_over(connection: Connection, account_id: str, *, but: int, now_ms:
 def add(connection: Connection, values: Mapping[str, Any]) -> int:
     """Store a new window; the mapping holds every column but the id, which comes back."""
     made = connection.execute(insert(window).values(**values)).inserted_primary_key
+    announce(connection, StatusChanged())
     return int(made[0]) if made else 0
 
 
 def change(connection: Connection, window_id: int, values: Mapping[str, Any]) -> None:
     """Change a window."""
     connection.execute(update(window).where(window.c.id == window_id).values(**values))
+    announce(connection, StatusChanged())
 
 
 def remove(connection: Connection, window_id: int) -> None:
     """Forget a window."""
     connection.execute(delete(window).where(window.c.id == window_id))
+    announce(connection, StatusChanged())
 
 
 def _read(row: Row[Any]) -> WindowRow:
@@ -84,6 +89,7 @@ def _read(row: Row[Any]) -> WindowRow:
         id=row.id,
         name=row.name,
         tags=tuple(row.tags),
+        is_announced=row.is_announced,
         timing=timing,
         repeat_interval=row.repeat_interval,
         repeat_unit=row.repeat_unit,

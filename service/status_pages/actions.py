@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from contract.targets import format_value
 from service.accounts.keys import Pepper, digest_key
+from service.checks import actions as checks
 from service.http.errors import InvalidError, NotFoundError
 from service.incidents import actions as incidents
 from service.incidents.model import (
@@ -21,8 +22,9 @@ from service.incidents.model import (
     Severity,
 )
 from service.incidents.rules import is_open
+from service.maintenance import actions as maintenance
 from service.status_pages import store
-from service.status_pages.model import ServiceRow, StatusPage
+from service.status_pages.model import Maintenance, ServiceRow, StatusPage
 from service.subscriptions import actions as subscriptions
 
 _MOST_NAME_LETTERS: Final = 255
@@ -116,6 +118,33 @@ def find_visible(
             " Authorization: Bearer sp_…."
         )
     return found
+
+
+def list_maintenance(
+    connection: Connection, page: StatusPage, *, now_ms: int
+) -> tuple[Maintenance, ...]:
+    """What the page announces: windows that apply to checks which open incidents of its services.
+
+    Those of now and of the next days, the first to begin first.
+    """
+    announced = maintenance.list_announced(connection, page.account_id, now_ms=now_ms)
+    if not announced:
+        return ()
+    ids = [one.id for one in page.list_services()]
+    own = checks.list_of_services(connection, page.account_id, ids)
+    found = []
+    for window, occurrence in announced:
+        concerned = {one.service_id for one in own if window.applies_to(one.tags)}
+        if concerned:
+            found.append(
+                Maintenance(
+                    name=window.name,
+                    service_ids=tuple(one for one in ids if one in concerned),
+                    begins_ms=occurrence.begins_ms,
+                    ends_ms=occurrence.ends_ms,
+                )
+            )
+    return tuple(found)
 
 
 def publish(

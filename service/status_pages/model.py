@@ -70,6 +70,17 @@ class StatusPage:
         return list({one.id: one for card in self.cards for one in card.services}.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """Maintenance that a status page announces."""
+
+    name: str
+    service_ids: tuple[str, ...]
+    """The services of the page that it concerns."""
+    begins_ms: int
+    ends_ms: int
+
+
 class ServiceWrite(RequestModel):
     """A service of status pages in a request."""
 

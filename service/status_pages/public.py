@@ -17,8 +17,8 @@ from service.http.times import Moment, format_time
 from service.incidents import actions as incidents
 from service.incidents.model import Incident, IncidentStatus, Severity
 from service.incidents.rules import Course, find_course, find_status, list_public
-from service.status_pages.actions import find_visible
-from service.status_pages.model import Card, StatusPage
+from service.status_pages.actions import find_visible, list_maintenance
+from service.status_pages.model import Card, Maintenance, StatusPage
 from service.status_pages.rules import ServiceState, find_state
 from service.status_pages.schemas import PageColors, PageTheme
 
@@ -71,6 +71,16 @@ class PublicIncident(ResponseModel):
     """The newest first."""
 
 
+class PublicMaintenance(ResponseModel):
+    """Scheduled maintenance as visitors see it."""
+
+    name: str
+    service_ids: list[str]
+    """The services of the page that it concerns."""
+    starts_at: Moment
+    ends_at: Moment
+
+
 class PublicPage(ResponseModel):
     """A status page as visitors see it."""
 
@@ -90,6 +100,8 @@ class PublicPage(ResponseModel):
     """Those that are open, the newest first."""
     past_incidents: list[PublicIncident]
     """Those that were closed within 90 days, the newest first."""
+    scheduled_maintenance: list[PublicMaintenance]
+    """What goes on or begins within a week, the first to begin first."""
 
 
 @router.get("/status-pages/{url}.json", responses=answers(200, PublicPage, "The page.", 400, 404))
@@ -105,7 +117,9 @@ async def read_public_status_page(url: PageUrl, request: Request, backend: Backe
         page = find_visible(connection, url, key=key, pepper=backend.pepper)
         ids = [one.id for one in page.list_services()]
         found = incidents.list_of_services(connection, page.account_id, ids, limit=MOST_INCIDENTS)
-        return page, render_public(page, found, now_ms=backend.clock.now_ms(connection))
+        now_ms = backend.clock.now_ms(connection)
+        scheduled = list_maintenance(connection, page, now_ms=now_ms)
+        return page, render_public(page, found, scheduled, now_ms=now_ms)
 
     page, shown = await backend.database.read(query)
     return _answer(request, msgspec.json.encode(shown), is_private=page.is_private)
@@ -130,7 +144,13 @@ def _answer(request: Request, body: bytes, *, is_private: bool) -> Response:
     return Response(body, media_type="application/json", headers=headers)
 
 
-def render_public(page: StatusPage, found: Sequence[Incident], *, now_ms: int) -> dict[str, Any]:
+def render_public(
+    page: StatusPage,
+    found: Sequence[Incident],
+    scheduled: Sequence[Maintenance],
+    *,
+    now_ms: int,
+) -> dict[str, Any]:
     """What visitors see of a page, of whose services `found` are the newest incidents.
 
     It changes only when something happens, so that its ETag stays.
@@ -156,6 +176,16 @@ def render_public(page: StatusPage, found: Sequence[Incident], *, now_ms: int) -
         "cards": [_render_card(card, found, now_ms=now_ms) for card in page.cards],
         "currentIncidents": current,
         "pastIncidents": past,
+        "scheduledMaintenance": [_render_maintenance(one) for one in scheduled],
+    }
+
+
+def _render_maintenance(one: Maintenance) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "serviceIds": list(one.service_ids),
+        "startsAt": format_time(one.begins_ms),
+        "endsAt": format_time(one.ends_ms),
     }
 
 

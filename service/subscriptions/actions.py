@@ -83,22 +83,23 @@ def find(connection: Connection, subscription_id: str) -> Subscription | None:
 
 
 def find_by_link(connection: Connection, token: str, at: Moment) -> Subscription | None:
-    """The subscription that a link confirms. None: it was used before, has run out, or is none."""
+    """The subscription that a link confirms, or has confirmed. None: it has run out, or is none."""
     found = store.find_by_token(connection, _hash(at.pepper, token))
-    return found if found is not None and (found.token_until_ms or 0) >= at.now_ms else None
+    if found is None or found.status is SubscriptionStatus.VERIFIED:
+        return found
+    return found if (found.token_until_ms or 0) >= at.now_ms else None
 
 
 def confirm(connection: Connection, token: str, at: Moment) -> bool:
-    """Confirm a subscription by its link, which opens nothing any more then.
+    """Confirm a subscription by its link. Confirming it again changes nothing.
 
-    False: the link was used before, has run out, or is none.
+    False: the link has run out, or is none.
     """
     found = find_by_link(connection, token, at)
     if found is None:
         return False
     values = {
         "status": SubscriptionStatus.VERIFIED.value,
-        "token_hash": None,
         "token_until_ms": None,
         "updated_ms": at.now_ms,
     }

@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import structlog
@@ -16,7 +17,6 @@ from sqlalchemy import Connection
 from service.accounts.keys import Pepper
 from service.clock import Clock
 from service.db.engine import Database
-from service.http.times import format_time
 from service.incidents import actions as incidents
 from service.incidents.model import Incident, IncidentStatus
 from service.incidents.rules import find_course
@@ -54,6 +54,10 @@ class Links:
         """The link that confirms a subscription."""
         token = make_token(self.pepper, mail.subscription.id, mail.salt)
         return self.base_url + CONFIRM.format(token=token)
+
+    def page(self, page: StatusPage) -> str:
+        """Where visitors see a page."""
+        return f"{self.base_url}/status/{page.url}"
 
     def unsubscribe(self, subscription_id: str) -> str:
         """The link that ends a subscription."""
@@ -186,7 +190,7 @@ def write_update(
     update = incidents.find_update(incident, mail.update_id or "")
     names = [one.name for one in page.list_services() if one.id in incident.service_ids]
     course = find_course(incident.updates, now_ms=now_ms)
-    since = format_time(course.began_ms if course else update.public_ms)
+    since = _format_time(course.began_ms if course else update.public_ms)
     unsubscribe = links.unsubscribe(mail.subscription.id)
     return Message(
         key=f"update-{update.id}-{mail.subscription.id}",
@@ -201,6 +205,8 @@ def write_update(
             "",
             update.description,
             "",
+            links.page(page),
+            "",
             "-- ",
             f"You subscribed to {page.name}. Unsubscribe: {unsubscribe}",
         ),
@@ -209,6 +215,12 @@ def write_update(
             "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
         },
     )
+
+
+def _format_time(at_ms: int) -> str:
+    """A time as people read it: `27 November 2026, 02:58 UTC`."""
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"
 
 
 def _list_facts(*lines: str) -> str:

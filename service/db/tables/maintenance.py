@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import JSON, BigInteger, Column, ForeignKey, Index, Integer, String, Table
+from sqlalchemy import JSON, BigInteger, Boolean, Column, ForeignKey, Index, Integer, String, Table
 
 from service.db.tables.accounts import account
 from service.db.tables.conventions import COUNTED, declared
@@ -25,6 +25,7 @@ maintenance_window: Final = Table(
     Column("rrule", String),
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger),  # None: never changed
+    Column("is_announced", Boolean, nullable=False, server_default="0"),  # on status pages
     Index(None, "account_id", "over_ms"),
     sqlite_autoincrement=True,
 )

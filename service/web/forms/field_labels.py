@@ -63,8 +63,8 @@ _LABELS: Final[Mapping[str, str]] = {
     "property": "Part",
     "redirectTo": "Link of the logo",
     "repeatEndsAt": "Repeats until",
-    "repeatInterval": "Repeat every",
-    "repeatUnit": "Unit",
+    "repeatInterval": "Interval",
+    "repeatUnit": "Repeats",
     "retryStrategy": "Retries",
     "rrule": "Recurrence rule",
     "runBasedEscalation": "Runs",
@@ -78,6 +78,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "serviceId": "Service",
     "setupSnippetId": "Setup snippet",
     "shouldFail": "Expect failure",
+    "showOnStatusPages": "Announce it on status pages",
     "skipSSL": "Accept any certificate",
     "smsNumber": "Number",
     "sslCheckDomain": "Certificate of host",
@@ -107,6 +108,10 @@ _SHORTER_HELP: Final[Mapping[str, str]] = {
     " or more. Empty: the service spreads them.",
     "defaultTheme": "Automatic: as the visitor's device has it.",
     "isPrivate": "A page that only those see who have its key gets one when it is saved.",
+    "repeatInterval": "2 means every second day, week or month. Empty: 1.",
+    "repeatUnit": "Monthly, a window of the 31st is on the last day of shorter months.",
+    "showOnStatusPages": "Visitors read its name and its times, from a week before. A page shows it"
+    " if a check that it applies to opens incidents of a service of the page.",
 }
 """Instead of what the API's documentation says at length."""
 _ACRONYMS: Final = frozenset({"API", "DNS", "HTTP", "ID", "IP", "JSON", "SMS", "SSL", "TLS", "URL"})

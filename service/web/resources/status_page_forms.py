@@ -1,7 +1,7 @@
 """`/status-pages`, `/services`: what visitors are shown, and who is told by mail."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Final
 from urllib.parse import quote
@@ -9,7 +9,9 @@ from urllib.parse import quote
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from service.incidents.model import IncidentStatus
+from service.checks import actions as checks
+from service.checks.model import ServiceCheck
+from service.incidents.model import IncidentStatus, Severity
 from service.status_pages.model import ServiceWrite
 from service.status_pages.schemas import StatusPageWrite
 from service.subscriptions.model import MOST_AT_ONCE
@@ -22,6 +24,7 @@ from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
 from service.web.resources.incident_pages import STATES_OF_SEVERITIES
 from service.web.status_page.custom_domains import PREFIX
+from service.web.status_page.history import WORD_OF
 from service.web.visit import Visit
 from service.web.words import format_plural
 
@@ -53,10 +56,12 @@ async def _show_all(visit: Visit) -> Response:
     services = await visit.look(f"GET {_API}/services?paginated=false")
     incidents = await visit.look(f"GET {_API}/incidents?limit=50")
     shown = incidents.body["entries"]
+    ids = [one["id"] for one in services.body["entries"]]
     return visit.page(
         "status_pages.html",
         pages=pages.body["entries"],
         services=services.body["entries"],
+        checks=await _list_checks(visit, ids),
         going_on=[one for one in shown if one["lastUpdateStatus"] != _RESOLVED],
         over=[one for one in shown if one["lastUpdateStatus"] == _RESOLVED],
         states=STATES_OF_SEVERITIES,
@@ -73,11 +78,14 @@ async def _page(visit: Visit, *, addresses: str = "", problem: str = "") -> Resp
     page = await visit.find(f"{_API}/{page_id}")
     subscribers = await visit.find(f"{_API}/{page_id}/subscriptions")
     query = visit.request.query_params
+    services = {one["id"]: one for card in page["cards"] for one in card["services"]}
     return visit.page_with_key(
         "status_page_settings.html",
         status=_UNPROCESSABLE if problem else 200,
         of=page["id"],
         page=page,
+        services=list(services.values()),
+        checks=await _list_checks(visit, list(services)),
         subscribers=subscribers,
         public=PREFIX,
         sends_mails=visit.backend.sends_status_mails,
@@ -87,6 +95,17 @@ async def _page(visit: Visit, *, addresses: str = "", problem: str = "") -> Resp
         problem=problem,
         once=token_hex(16),
     )
+
+
+async def _list_checks(
+    visit: Visit, service_ids: Sequence[str]
+) -> Mapping[str, Sequence[tuple[ServiceCheck, str]]]:
+    """The checks that turn services red, by service, and what each makes visitors read."""
+    found = await visit.read(lambda c: checks.list_of_services(c, visit.account_id, service_ids))
+    by_service: dict[str, list[tuple[ServiceCheck, str]]] = {one: [] for one in service_ids}
+    for one in found:
+        by_service[one.service_id].append((one, WORD_OF[Severity(one.severity)].lower()))
+    return by_service
 
 
 def _describe_outcome(added: str, skipped: str) -> str:
@@ -227,7 +246,10 @@ SERVICES: Final = Resource(
     forms=(
         Form(
             title="service",
-            sentence="Something that visitors know by name; cards of pages show it.",
+            sentence="Something that visitors know by name, and that cards of pages show. It turns"
+            " red while one of its incidents is open: one that you report, or one of a check whose"
+            " form says so under \N{LEFT DOUBLE QUOTATION MARK}Open an incident"
+            "\N{RIGHT DOUBLE QUOTATION MARK}.",
             model=ServiceWrite,
             create=f"POST {_API}/services",
             replace=f"PUT {_API}/services/{{id}}",

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from sqlalchemy import Connection
 from starlette.responses import Response
@@ -10,7 +10,9 @@ from starlette.routing import BaseRoute
 
 from service.maintenance import actions as maintenance
 from service.maintenance.actions import Upcoming
-from service.maintenance.model import WindowWrite
+from service.maintenance.model import WindowRow, WindowWrite
+from service.overview import actions as overview
+from service.web.forms.field_schema import Option, Options
 from service.web.forms.resource_form import Document, Form, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
@@ -40,7 +42,9 @@ async def _show(visit: Visit) -> Response:
         return found, now_ms
 
     found, now_ms = await visit.read(read)
-    page = ListPage(number, [{"upcoming": one} for one in found])
+    page = ListPage(
+        number, [{"upcoming": one, "repeats": describe_repetition(one.window)} for one in found]
+    )
     return show_rows(visit, WINDOWS, page, "maintenance.html", now_ms=now_ms)
 
 
@@ -61,6 +65,50 @@ def _to_local(text: str | None, zone: ZoneInfo) -> Any:
     return wall.isoformat(timespec="milliseconds") if is_clear else text
 
 
+_REPEATS: Final = (
+    Option(None, "No"),
+    Option("DAY", "Daily"),
+    Option("WEEK", "Weekly"),
+    Option("MONTH", "Monthly"),
+)
+_MOST_TAGS: Final = 40
+"""More are typed, and not ticked."""
+
+
+async def _options(visit: Visit, _form: Form) -> Options:
+    zones = sorted(available_timezones() - {"UTC"})
+    tags = await visit.read(lambda c: overview.list_tags(c, visit.account_id, most=_MOST_TAGS + 1))
+    return {
+        "repeatUnit": _REPEATS,
+        "timeZone": tuple(Option(one, one) for one in ("UTC", *zones)),
+        **(
+            {"tags": tuple(Option(one, one) for one in tags)} if 0 < len(tags) <= _MOST_TAGS else {}
+        ),
+    }
+
+
+async def _begin(_visit: Visit, _form: Form) -> Document:
+    """A new window is announced unless whoever makes it does not want that."""
+    return {"showOnStatusPages": True}
+
+
+def _complete(body: Document) -> Document:
+    """An interval counts with a unit alone, and a unit alone means each."""
+    interval = body.get("repeatInterval") or 1
+    return {**body, "repeatInterval": interval if body.get("repeatUnit") else None}
+
+
+def describe_repetition(window: WindowRow) -> str:
+    """How a window repeats, in words: `every 2 weeks`."""
+    if window.rrule is not None:
+        return f"by the rule {window.rrule}"
+    if window.repeat_interval is None or window.repeat_unit is None:
+        return "once"
+    unit = window.repeat_unit.lower()
+    each = unit if window.repeat_interval == 1 else f"{window.repeat_interval} {unit}s"
+    return f"every {each}"
+
+
 WINDOWS: Final = Resource(
     path="/maintenance",
     noun="maintenance window",
@@ -75,18 +123,26 @@ WINDOWS: Final = Resource(
             create="POST /v1/maintenance-windows",
             replace="PUT /v1/maintenance-windows/{id}",
             sections=(
-                Section(title="Basics", fields=("name", "tags")),
+                Section(title="Basics", fields=("name", "tags", "showOnStatusPages")),
                 Section(title="Time", fields=("startsAt", "endsAt", "timeZone")),
                 Section(
-                    title="Repetition",
-                    fields=("repeatInterval", "repeatUnit", "repeatEndsAt", "rrule"),
-                    hint="Empty: it is open once.",
+                    title="Repetition", fields=("repeatUnit", "repeatInterval", "repeatEndsAt")
+                ),
+                Section(
+                    title="Repetition by a rule",
+                    fields=("rrule",),
+                    hint="For what is neither daily, weekly nor monthly, such as the first Sunday"
+                    " of each month.",
+                    is_folded=True,
                 ),
             ),
             has_local_times=True,
+            send=_complete,
         ),
     ),
+    options=_options,
+    begin=_begin,
     show=show_local,
     loss="A window that is open ends now, and people are alerted again.",
-    placeholders={"name": "Database upgrade", "timeZone": "Europe/Berlin"},
+    placeholders={"name": "Database upgrade", "rrule": "FREQ=MONTHLY;BYDAY=1SU"},
 )

@@ -59,6 +59,12 @@ document.addEventListener("keydown", (event) => {
   fields[fields.indexOf(event.target) + 1]?.focus();
 });
 
+// A new form begins with the time zone of whoever fills it in.
+for (const zone of document.querySelectorAll('[data-form]:has([name="#once"]) [name="timeZone"]')) {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone.value === "UTC" && [...zone.options].some((one) => one.value === own)) zone.value = own;
+}
+
 // What stands for a stored secret is replaced as a whole.
 document.addEventListener("focusin", (event) => {
   if (event.target.matches("input") && event.target.value === "*********") event.target.select();

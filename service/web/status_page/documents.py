@@ -20,7 +20,7 @@ from service.web.states import State
 from service.web.static_files import assets
 from service.web.status_page.colours import write_theme
 from service.web.status_page.feeds import Feed, build_feed, write_atom, write_json_feed, write_rss
-from service.web.status_page.page_view import build_view
+from service.web.status_page.page_view import PageView, build_view
 from service.web.status_page.pictures import Picture, PictureAddress, find_origin, read_picture
 from service.web.status_page.snapshot import Snapshot
 from service.web.status_page.visitor_text import format_date, format_time_of_day
@@ -259,7 +259,7 @@ class PageDocuments:
 
     def _page(self, place: Place, minutes: int) -> str:
         taken_ms = self.snapshot.taken_ms
-        view = build_view(self.snapshot.page, self.snapshot.incidents, now_ms=taken_ms)
+        view = self._view()
         old = f"{format_time_of_day(taken_ms)}, {format_duration(minutes * 60_000)} ago"
         exported = f"{format_date(taken_ms)}, {format_time_of_day(taken_ms)}"
         return self._renderer.render(
@@ -295,18 +295,20 @@ class PageDocuments:
             return picture.address
         return "" if picture is None else f"{place.base}{name}.{picture.ending}"
 
+    def _view(self) -> PageView:
+        taken = self.snapshot
+        return build_view(taken.page, taken.incidents, taken.maintenance, now_ms=taken.taken_ms)
+
     def _icon(self) -> bytes:
-        state = build_view(
-            self.snapshot.page, self.snapshot.incidents, now_ms=self.snapshot.taken_ms
-        ).state
-        shape = _ICONS[state]
+        shape = _ICONS[self._view().state]
         svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">{shape}</svg>'
         return svg.encode()
 
     def _json(self) -> bytes:
-        newest = self.snapshot.incidents[:MOST_INCIDENTS]
-        now_ms = self.snapshot.taken_ms
-        return msgspec.json.encode(render_public(self.snapshot.page, newest, now_ms=now_ms))
+        taken = self.snapshot
+        newest = taken.incidents[:MOST_INCIDENTS]
+        shown = render_public(taken.page, newest, taken.maintenance, now_ms=taken.taken_ms)
+        return msgspec.json.encode(shown)
 
     def _feed(self, name: str, place: Place) -> Feed:
         beginning = place.origin + ("/" if place.is_file else "")

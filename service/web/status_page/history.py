@@ -66,6 +66,9 @@ class History:
     summary: str
     """How many incidents there were, and how long they lasted: `2 incidents, 1 h 20 min`.
     Empty: there were none."""
+    uptime: float | None
+    """The share of the time in which it was neither down nor partly down. None: it is known for
+    less than a day."""
 
 
 def list_affected(incidents: Iterable[Incident], *, now_ms: int) -> list[Affected]:
@@ -90,7 +93,21 @@ def draw_history(affected: Sequence[Affected], *, created_ms: int, now_ms: int) 
     clipped = [
         (max(one.began_ms, first_ms), one.ended_ms) for one in affected if one.ended_ms >= first_ms
     ]
-    return History(bars, _describe(bars), _summarize(clipped))
+    uptime = _find_uptime(affected, began_ms=max(first_ms, known_ms), now_ms=now_ms)
+    return History(bars, _describe(bars), _summarize(clipped), uptime)
+
+
+def _find_uptime(affected: Sequence[Affected], *, began_ms: int, now_ms: int) -> float | None:
+    """The share of the time since it began without an incident that says down or partly down."""
+    known_ms = now_ms - began_ms
+    if known_ms < _DAY_MS:
+        return None
+    down = [
+        (max(one.began_ms, began_ms), one.ended_ms)
+        for one in affected
+        if STATE_OF[one.severity] is State.FAILING and one.ended_ms > began_ms
+    ]
+    return 1 - merge_ms(down) / known_ms
 
 
 def _draw_day(affected: Sequence[Affected], start_ms: int, *, known_ms: int, now_ms: int) -> DayBar:

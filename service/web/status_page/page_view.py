@@ -1,13 +1,13 @@
 """What a status page says, ready for its template."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from service.incidents.model import Incident, IncidentStatus, Severity
 from service.incidents.rules import find_course, list_public
-from service.status_pages.model import Card, ServiceRow, StatusPage
+from service.status_pages.model import Card, Maintenance, ServiceRow, StatusPage
 from service.web.states import State
 from service.web.status_page.history import (
     STATE_OF,
@@ -31,6 +31,7 @@ MOST_PAST: Final = 50
 _MOST_UPDATES: Final = 20
 _MOST_DRAWN: Final = 100
 """Services with a history; a page of thousands would be slow to load and hard to read."""
+_MOST_ANNOUNCED: Final = 5
 _WORST_FIRST: Final = tuple(Severity)
 _NAMED: Final = 2
 _SAYS: Final = {
@@ -103,6 +104,18 @@ class MonthView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceView:
+    """Scheduled maintenance."""
+
+    name: str
+    services: str
+    """The services of the page that it concerns."""
+    when: str
+    """`until 04:00 UTC`, or from when to when."""
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
     """A status page."""
 
@@ -112,13 +125,21 @@ class PageView:
     state: State
     cards: tuple[CardView, ...]
     current: tuple[IncidentView, ...]
+    maintenance: tuple[MaintenanceView, ...]
+    """What goes on, and what begins within a week."""
     months: tuple[MonthView, ...]
     """Closed incidents, the newest first."""
     has_more: bool
     """Whether more incidents were closed within the time than are shown."""
 
 
-def build_view(page: StatusPage, incidents: Sequence[Incident], *, now_ms: int) -> PageView:
+def build_view(
+    page: StatusPage,
+    incidents: Sequence[Incident],
+    maintenance: Sequence[Maintenance],
+    *,
+    now_ms: int,
+) -> PageView:
     """What a page says, of whose services `incidents` are the newest ones."""
     services = page.list_services()
     names = {one.id: one.name for one in services}
@@ -134,6 +155,9 @@ def build_view(page: StatusPage, incidents: Sequence[Incident], *, now_ms: int) 
         state=STATE_OF[_worst(open_ones)],
         cards=tuple(_view_card(card, affected, drawn, now_ms=now_ms) for card in page.cards),
         current=tuple(_view_incident(one, names, now_ms=now_ms) for one in open_ones),
+        maintenance=tuple(
+            _view_maintenance(one, names, now_ms=now_ms) for one in maintenance[:_MOST_ANNOUNCED]
+        ),
         months=tuple(_view_month(tuple(found)) for _, found in months),
         has_more=len(past) > MOST_PAST,
     )
@@ -205,6 +229,20 @@ def _view_service(
         state=STATE_OF[worst],
         word=WORD_OF[worst],
         history=draw_history(affected, created_ms=created_ms, now_ms=now_ms) if is_drawn else None,
+    )
+
+
+def _view_maintenance(
+    one: Maintenance, names: Mapping[str, str], *, now_ms: int
+) -> MaintenanceView:
+    is_open = one.begins_ms <= now_ms
+    return MaintenanceView(
+        name=one.name,
+        services=", ".join(names[service_id] for service_id in one.service_ids),
+        when=f"until {format_since(one.ends_ms, now_ms=now_ms)}"
+        if is_open
+        else format_span(one.begins_ms, one.ends_ms),
+        is_open=is_open,
     )
 
 

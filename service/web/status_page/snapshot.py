@@ -11,7 +11,7 @@ from service.accounts.keys import Pepper, digest_key
 from service.incidents import actions as incidents
 from service.incidents.model import Incident
 from service.status_pages import actions as status_pages
-from service.status_pages.model import StatusPage
+from service.status_pages.model import Maintenance, StatusPage
 
 _MOST_INCIDENTS: Final = 1000
 
@@ -23,6 +23,8 @@ class Snapshot:
     page: StatusPage
     incidents: Sequence[Incident]
     """The newest ones of its services, the newest first."""
+    maintenance: Sequence[Maintenance]
+    """What it announces, the first to begin first."""
     key_hashes: frozenset[bytes] = field(repr=False)
     taken_ms: int
 
@@ -42,4 +44,10 @@ def take_snapshot(connection: Connection, url: str, *, now_ms: int) -> Snapshot 
     ids = [one.id for one in page.list_services()]
     found = incidents.list_of_services(connection, page.account_id, ids, limit=_MOST_INCIDENTS)
     hashes = status_pages.list_key_hashes(connection, page.id)
-    return Snapshot(page=page, incidents=found, key_hashes=hashes, taken_ms=now_ms)
+    return Snapshot(
+        page=page,
+        incidents=found,
+        maintenance=status_pages.list_maintenance(connection, page, now_ms=now_ms),
+        key_hashes=hashes,
+        taken_ms=now_ms,
+    )

@@ -17,12 +17,15 @@ from service.http.auth import limit_by_address
 from service.http.dependencies import Backend
 from service.http.errors import ApiError, NotFoundError, phrase
 from service.status_pages import actions as status_pages
+from service.status_pages.model import StatusPage
 from service.subscriptions import actions as subscriptions
 from service.subscriptions.actions import Moment
-from service.subscriptions.model import Subscription
+from service.subscriptions.model import Subscription, SubscriptionStatus
 from service.subscriptions.visitor_routes import CONFIRM, UNSUBSCRIBE
 
-_RAN_OUT: Final = "This link was used before, or has run out; subscribe again."
+_RAN_OUT: Final = (
+    "The link has run out, or the subscription has ended since. Subscribe again on the status page."
+)
 _NO_LINK: Final = "There is no such link to unsubscribe."
 
 
@@ -40,6 +43,18 @@ class Message:
 Say = Callable[[Request, str | None, Message], Awaitable[Response]]
 """Writes a message in the look of the page at an address. None: no page is known."""
 _Step = Callable[[Request], Awaitable[tuple[str | None, Message]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """What the link of a mail is about."""
+
+    url: str
+    """The last part of the page's address."""
+    page: str
+    """The page's name."""
+    address: str
+    is_confirmed: bool
 
 
 class SubscriptionPages:
@@ -75,9 +90,12 @@ class SubscriptionPages:
         return Route(path, endpoint, methods=[method], include_in_schema=False)
 
     async def _ask_to_confirm(self, request: Request) -> tuple[str | None, Message]:
-        url = await _backend_of(request).database.read(lambda c: _find_confirmed(c, request))
-        text = "You get a mail when there is news of an incident."
-        return url, Message(title="Confirm your subscription", text=text, button="Confirm")
+        found = await _backend_of(request).database.read(lambda c: _find_by_link(c, request))
+        if found.is_confirmed:
+            return found.url, _subscribed(found)
+        text = f"{found.address} gets a mail with each update of an incident of {found.page}."
+        message = Message(title="Confirm your subscription", text=text, button="Confirm")
+        return found.url, message
 
     async def _confirm(self, request: Request) -> tuple[str | None, Message]:
         def change(connection: Connection) -> bool:
@@ -86,11 +104,10 @@ class SubscriptionPages:
             )
 
         # Read first: who guesses takes none of the writer's time.
-        url = await _backend_of(request).database.read(lambda c: _find_confirmed(c, request))
+        found = await _backend_of(request).database.read(lambda c: _find_by_link(c, request))
         if not await _backend_of(request).database.write(change):
             raise NotFoundError(_RAN_OUT)
-        text = "You get a mail when there is news of an incident."
-        return url, Message(title="Subscribed", text=text)
+        return found.url, _subscribed(found)
 
     async def _ask_to_unsubscribe(self, request: Request) -> tuple[str | None, Message]:
         url = await _backend_of(request).database.read(lambda c: _find_ended(c, request))
@@ -119,17 +136,23 @@ def _token_of(request: Request) -> str:
     return str(request.path_params["token"])
 
 
-def _find_page(connection: Connection, found: Subscription) -> str | None:
-    page = status_pages.find_all(connection, [found.page_id]).get(found.page_id)
-    return page.url if page else None
+def _find_page(connection: Connection, found: Subscription) -> StatusPage | None:
+    return status_pages.find_all(connection, [found.page_id]).get(found.page_id)
 
 
-def _find_confirmed(connection: Connection, request: Request) -> str | None:
-    """The page of a link that still confirms."""
+def _find_by_link(connection: Connection, request: Request) -> _Linked:
+    """What a link confirms, or has confirmed before."""
     found = subscriptions.find_by_link(connection, _token_of(request), _moment(connection, request))
-    if found is None:
+    page = _find_page(connection, found) if found else None
+    if found is None or page is None:
         raise NotFoundError(_RAN_OUT)
-    return _find_page(connection, found)
+    is_confirmed = found.status is SubscriptionStatus.VERIFIED
+    return _Linked(page.url, page.name, found.address, is_confirmed)
+
+
+def _subscribed(found: _Linked) -> Message:
+    text = f"{found.address} gets a mail with each update of an incident of {found.page}. Each mail"
+    return Message(title="You are subscribed", text=f"{text} has a link that ends this.")
 
 
 def _find_ended(connection: Connection, request: Request) -> str | None:
@@ -139,4 +162,5 @@ def _find_ended(connection: Connection, request: Request) -> str | None:
     if not subscriptions.is_signed(named, signature, pepper=_backend_of(request).pepper):
         raise NotFoundError(_NO_LINK)
     found = subscriptions.find(connection, named)
-    return _find_page(connection, found) if found else None
+    page = _find_page(connection, found) if found else None
+    return page.url if page else None

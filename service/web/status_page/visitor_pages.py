@@ -55,7 +55,7 @@ _NO_PAGE: Final = "The address may be misspelt, or the page may have been remove
 _NO_PAGE_TITLE: Final = "There is no status page here"
 _WRONG_KEY: Final = "This key opens no page at this address."
 _ASKED: Final = (
-    "If the address was not subscribed before, a mail with a link is on its way to it. Open the"
+    "A mail with a link is on its way to {address}, unless that is subscribed already. Open the"
     " link to confirm."
 )
 
@@ -151,15 +151,20 @@ class _Site:
         shown = await self._find(request, url)
         if shown is None or not await self._opens(request, shown.documents.snapshot, PAGE):
             return self._say_not_found(request)
-        refuse_early(backend.limits.wait_s(RateClass.SUBSCRIPTIONS, place_of(request)))
-        form = await read_form(request)
-        address = subscriptions.read_address({"address": form.text("address")})
-        await subscriptions.subscribe(backend, url, _key_of(request), address)
-        frame = shown.documents.frame(self._place(request, url))
-        document = self._write_message(
-            frame, title="Check your mail", message=_ASKED, asks_key=False, problem=""
-        )
-        return respond(request, document, status=202, headers=_UNSTORED)
+        try:
+            refuse_early(backend.limits.wait_s(RateClass.SUBSCRIPTIONS, place_of(request)))
+            typed = (await read_form(request)).text("address")
+            address = subscriptions.read_address({"address": typed})
+            await subscriptions.subscribe(backend, url, _key_of(request), address)
+        except ApiError as refusal:
+            status = int(refusal.status)
+            text = refusal.message.replace('"address"', "The address")
+            said = Message(title="No mail was sent", text=text, status=status)
+            answer = await self.say(request, url, said)
+            answer.headers.update(refusal.headers)
+            return answer
+        text = _ASKED.format(address=address)
+        return await self.say(request, url, Message(title="Check your mail", text=text, status=202))
 
     async def say(self, request: Request, url: str | None, message: Message) -> Response:
         """A message in the look of a page; of none, where no page is known."""

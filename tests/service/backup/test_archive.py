@@ -15,7 +15,7 @@ from service.backup.archive import (
     ArchiveWriter,
 )
 
-ABOUT = About(format=FORMAT, release="0.1.0", revision="0031", created_at="2026-11-21T10:00:00")
+ABOUT = About(format=FORMAT, release="0.1.0", revision="0035", created_at="2026-11-21T10:00:00")
 LONG_NAME = f"artifacts/{'l' * 80}/{'n' * 200}.zip"
 CONTENTS = {"key-pepper": b"pepper", LONG_NAME: bytes(range(256)) * 40, "bundles/a/empty": b""}
 

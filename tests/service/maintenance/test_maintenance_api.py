@@ -34,6 +34,7 @@ async def test_a_window_is_made_read_changed_and_deleted(alice: ApiUser) -> None
         **BODY,
         "id": first["id"],
         "tags": ["shop", "db"],
+        "showOnStatusPages": False,
         "rrule": None,
         "timeZone": "UTC",
         "created_at": first["created_at"],

@@ -46,6 +46,7 @@ def window(body: Mapping[str, Any]) -> WindowRow:
         id=7,
         name=read.name,
         tags=tuple(read.tags or ()),
+        is_announced=read.show_on_status_pages,
         timing=planned.timing,
         repeat_interval=read.repeat_interval,
         repeat_unit=read.repeat_unit,

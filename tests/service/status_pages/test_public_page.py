@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from tests.builders.made_checks import made
 from tests.builders.status_pages import SERVICES, a_page, a_service, an_incident, say
 from tests.fakes.clock import FakeClock
 from tests.servers.public_api import Answer, ApiUser, PublicApi
@@ -73,8 +74,48 @@ async def test_everybody_sees_the_page_and_nothing_internal(
             }
         ],
         "pastIncidents": [],
+        "scheduledMaintenance": [],
     }
     assert alice.secrets.account_id not in str(seen.body)
+
+
+async def test_maintenance_is_announced_for_the_services_of_its_checks_if_it_is_wanted(
+    api: PublicApi, alice: ApiUser, clock: FakeClock
+) -> None:
+    checkout, login, mail = [await a_service(alice, name) for name in ("Checkout", "Login", "Mail")]
+    await a_page(alice, checkout, login, mail)
+    for service, tag in ((checkout, "pay"), (login, "web"), (mail, "web")):
+        incident = {"serviceId": service, "severity": "MAJOR", "name": "Down", "description": "-"}
+        await made(alice, tags=[tag], triggerIncident=incident)
+    days = {"startsAt": "2026-11-21T09:00:00Z", "endsAt": "2026-11-21T12:00:00Z"}
+    next_week = {"startsAt": "2026-11-28T09:59:00Z", "endsAt": "2026-11-28T12:00:00Z"}
+    later = {"startsAt": "2026-11-28T10:01:00Z", "endsAt": "2026-11-28T12:00:00Z"}
+    for body in (
+        {"name": "Internal", **days},
+        {"name": "New servers", "tags": ["web"], "showOnStatusPages": True, **next_week},
+        {"name": "Bank holiday", "tags": ["pay"], "showOnStatusPages": True, **days},
+        {"name": "No check of ours", "tags": ["x"], "showOnStatusPages": True, **days},
+        {"name": "Too early to say", "showOnStatusPages": True, **later},
+    ):
+        assert (await alice.post("/v1/maintenance-windows", body)).status == 201
+
+    seen = await visit(api)
+
+    assert seen.body["scheduledMaintenance"] == [
+        {
+            "name": "Bank holiday",
+            "serviceIds": [checkout],
+            "startsAt": "2026-11-21T09:00:00.000Z",
+            "endsAt": "2026-11-21T12:00:00.000Z",
+        },
+        {
+            "name": "New servers",
+            "serviceIds": [login, mail],
+            "startsAt": "2026-11-28T09:59:00.000Z",
+            "endsAt": "2026-11-28T12:00:00.000Z",
+        },
+    ]
+    assert seen.body["state"] == "OPERATIONAL"
 
 
 async def test_a_service_has_the_worst_state_of_its_open_incidents(

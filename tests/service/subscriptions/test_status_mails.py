@@ -58,7 +58,12 @@ async def test_subscribers_are_told_of_an_incident_that_their_page_shows(
     (mail,) = visitor.box.mails
     assert (mail["To"], mail["Subject"]) == (ANN, "[Shop status] Investigating: Orders fail")
     text = mail.get_content()
-    for line in ("Services: Checkout\n", "Severity: Major", "It is investigating."):
+    for line in (
+        "Services: Checkout\n",
+        "Severity: Major",
+        "It is investigating.",
+        "/status/shop\n",
+    ):
         assert line in text.replace("\r\n", "\n")
     assert "Internal billing" not in text
     assert mail["List-Unsubscribe"] == f"<{visitor.link()}>"

@@ -67,5 +67,20 @@ def test_what_ended_before_the_first_day_is_not_counted() -> None:
     assert draw_history([old], created_ms=LONG_AGO_MS, now_ms=START_MS).summary == ""
 
 
+def test_uptime_leaves_out_what_was_down_and_not_what_was_slow() -> None:
+    tenth = affected(Severity.MAJOR, START_MS - 9 * DAY_MS, DAY_MS)
+    slow = affected(Severity.MEDIUM, START_MS - 5 * DAY_MS, DAY_MS)
+    created_ms = START_MS - 10 * DAY_MS
+
+    assert draw_history([tenth, slow], created_ms=created_ms, now_ms=START_MS).uptime == 0.9
+    assert draw_history([slow], created_ms=created_ms, now_ms=START_MS).uptime == 1
+
+
+def test_a_service_of_today_has_no_uptime_yet() -> None:
+    made_ms = START_MS - DAY_MS + 1
+
+    assert draw_history([], created_ms=made_ms, now_ms=START_MS).uptime is None
+
+
 def test_time_is_counted_once_however_many_spans_hold_it() -> None:
     assert merge_ms([(0, 10), (5, 7), (8, 12), (20, 21)]) == 13

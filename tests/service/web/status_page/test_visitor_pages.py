@@ -243,6 +243,7 @@ async def test_the_form_subscribes_an_address(site: Site, alice: ApiUser) -> Non
 
     assert answer.status == 202
     assert "Check your mail" in answer.text
+    assert "on its way to ann@example.com" in answer.text
     found = (await alice.get(f"{PAGES}/{page['id']}/subscriptions")).body
     assert [(one["address"], one["status"]) for one in found] == [("ann@example.com", "PENDING")]
 
@@ -256,7 +257,8 @@ async def test_what_is_no_address_is_refused_in_words(
     answer = await site.ask("POST", "/status/shop/subscribe", data={"address": address}, headers={})
 
     assert answer.status == 400
-    assert "address" in answer.text
+    assert "The address is " in answer.text
+    assert "<bdi>Shop status</bdi>" in answer.text
     assert "<script>" not in answer.text
 
 
