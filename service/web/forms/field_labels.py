@@ -107,6 +107,7 @@ _SHORTER_HELP: Final[Mapping[str, str]] = {
     "frequencyOffset": "Shifts its runs against those of other checks, for a frequency of a minute"
     " or more. Empty: the service spreads them.",
     "defaultTheme": "Automatic: as the visitor's device has it.",
+    "customDomain": "A host name of its own, at which the page answers once DNS points there.",
     "isPrivate": "A page that only those see who have its key gets one when it is saved.",
     "repeatInterval": "2 means every second day, week or month. Empty: 1.",
     "repeatUnit": "Monthly, a window of the 31st is on the last day of shorter months.",

@@ -89,6 +89,7 @@ async def _page(visit: Visit, *, addresses: str = "", problem: str = "") -> Resp
         subscribers=subscribers,
         public=PREFIX,
         sends_mails=visit.backend.sends_status_mails,
+        takes_domains=visit.backend.public_url is not None,
         most=MOST_AT_ONCE,
         outcome=_describe_outcome(query.get("added", ""), query.get("skipped", "")),
         addresses=addresses,

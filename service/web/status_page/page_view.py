@@ -132,6 +132,12 @@ class PageView:
     has_more: bool
     """Whether more incidents were closed within the time than are shown."""
 
+    @property
+    def shows_uptime(self) -> bool:
+        """Whether any service has an uptime yet."""
+        histories = (one.history for card in self.cards for one in card.services)
+        return any(one is not None and one.uptime is not None for one in histories)
+
 
 def build_view(
     page: StatusPage,

@@ -93,7 +93,7 @@ class SubscriptionPages:
         found = await _backend_of(request).database.read(lambda c: _find_by_link(c, request))
         if found.is_confirmed:
             return found.url, _subscribed(found)
-        text = f"{found.address} gets a mail with each update of an incident of {found.page}."
+        text = f"{found.address} gets a mail when there is news of an incident of {found.page}."
         message = Message(title="Confirm your subscription", text=text, button="Confirm")
         return found.url, message
 
@@ -151,8 +151,11 @@ def _find_by_link(connection: Connection, request: Request) -> _Linked:
 
 
 def _subscribed(found: _Linked) -> Message:
-    text = f"{found.address} gets a mail with each update of an incident of {found.page}. Each mail"
-    return Message(title="You are subscribed", text=f"{text} has a link that ends this.")
+    text = (
+        f"{found.address} gets a mail when there is news of an incident of {found.page}. Each mail"
+        " has a link that ends this."
+    )
+    return Message(title="You are subscribed", text=text)
 
 
 def _find_ended(connection: Connection, request: Request) -> str | None:

@@ -54,7 +54,7 @@ async def test_a_link_in_a_mail_confirms_and_says_so_when_it_is_opened_again(
     for method in ("GET", "POST"):
         again = await visitor.ask(method, visitor.link())
         assert again.status == 200
-        assert f"{ANN} gets a mail with each update" in again.body
+        assert f"{ANN} gets a mail when there is news" in again.body
         assert "<form" not in again.body
     assert await subscribers(visitor) == [(ANN, "VERIFIED")]
 

@@ -11,5 +11,7 @@ depends_on = None
 
 def upgrade() -> None:
     """Add a column; windows that are there stay unannounced."""
-    column = sa.Column("is_announced", sa.Boolean(), nullable=False, server_default="0")
-    op.add_column("maintenance_window", column)
+    op.add_column(
+        "maintenance_window",
+        sa.Column("is_announced", sa.Boolean(), nullable=False, server_default="0"),
+    )
