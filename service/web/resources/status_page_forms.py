@@ -208,7 +208,8 @@ PAGES: Final = Resource(
     forms=(
         Form(
             title="status page",
-            sentence="What visitors see of your services, at an address of its own.",
+            sentence="What visitors see of your services, at an address of its own. Add the"
+            " services first, under Status pages.",
             model=StatusPageWrite,
             create=f"POST {_API}",
             replace=f"PUT {_API}/{{id}}",

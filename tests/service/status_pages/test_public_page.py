@@ -9,6 +9,7 @@ from tests.fakes.clock import FakeClock
 from tests.servers.public_api import Answer, ApiUser, PublicApi
 
 DAY_S = 86_400
+INCIDENT = {"severity": "MAJOR", "name": "x", "description": "x", "notifySubscribers": False}
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ async def test_maintenance_is_announced_for_the_services_of_its_checks_if_it_is_
     checkout, login, mail = [await a_service(alice, name) for name in ("Checkout", "Login", "Mail")]
     await a_page(alice, checkout, login, mail)
     for service, tag in ((checkout, "pay"), (login, "web"), (mail, "web")):
-        incident = {"serviceId": service, "severity": "MAJOR", "name": "Down", "description": "-"}
+        incident = {**INCIDENT, "serviceId": service}
         await made(alice, tags=[tag], triggerIncident=incident)
     days = {"startsAt": "2026-11-21T09:00:00Z", "endsAt": "2026-11-21T12:00:00Z"}
     next_week = {"startsAt": "2026-11-28T09:59:00Z", "endsAt": "2026-11-28T12:00:00Z"}
