@@ -104,7 +104,7 @@ class ServiceCheck:
     muted: bool
     service_id: str
     severity: str
-    """Of the incident, as in `service.incidents.model.Severity`."""
+    """How severe the incident is: a value of `service.incidents.model.Severity`."""
     tags: Sequence[str]
     """Its own and its group's."""
 
