@@ -195,8 +195,8 @@ async def _options(visit: Visit, _form: Form) -> Options:
 
 async def _begin(visit: Visit, _form: Form) -> Document:
     """A new page has a card to fill in, and is public."""
-    row = [{}] if await choices.list_services(visit) else []
-    return {"isPrivate": False, "cards": [{"services": row}]}
+    services = [{}] if await choices.list_services(visit) else list[Document]()
+    return {"isPrivate": False, "cards": [{"services": services}]}
 
 
 PAGES: Final = Resource(
