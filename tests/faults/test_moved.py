@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders.commands import picket
-from tests.faults.ledger import read_postgresql_ledger
+from tests.faults.ledger import read_ledger
 from tests.faults.scene import Scene
 from tests.servers.postgresql import postgres_server
 
@@ -37,7 +37,7 @@ async def test_an_agent_goes_on_while_the_database_moves_to_postgresql_and_back(
     await scene.start_service()
     scene.target.release()
     await scene.trigger(first)
-    await scene.until(lambda: read_postgresql_ledger(url).final == 7)
+    await scene.until(lambda: read_ledger(url).final == 7)
 
     assert await scene.service.stop() == 0
     await picket("migrate-store", "--to", "sqlite", DATABASE_URL=url, **folder)
