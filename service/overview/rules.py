@@ -43,7 +43,7 @@ def summarize(endings: Sequence[Ending], *, window: tuple[int, int]) -> Recent:
     others = [one for one in endings if one.status is not _PASSED]
     times = [one.response_time_ms for one in looks if one.response_time_ms is not None]
     return Recent(
-        marks=mark_slots(endings, empty_slots(window), window=window),
+        marks=close_gaps(mark_slots(endings, empty_slots(window), window=window)),
         runs=len(looks),
         failed=sum(one.status.has_failures for one in others),
         missed=sum(one.due_times or 1 for one in others if not one.status.judges_target),
@@ -64,6 +64,19 @@ def mark_slots(
             before = found[place]
             if before is None or _WEIGHTS[one.status] > _WEIGHTS[before]:
                 found[place] = one.status
+    return found
+
+
+def close_gaps(marks: Sequence[RunStatus | None]) -> list[RunStatus | None]:
+    """Fill single empty slots between others with the lighter of their neighbours.
+
+    Runs that come once a slot begin a little before its end or after it: nothing was missed there,
+    since what is missed is a run of its own.
+    """
+    found = list(marks)
+    for at, (before, here, after) in enumerate(zip(marks, marks[1:], marks[2:], strict=False), 1):
+        if here is None and before is not None and after is not None:
+            found[at] = min(before, after, key=_WEIGHTS.__getitem__)
     return found
 
 

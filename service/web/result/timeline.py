@@ -14,7 +14,7 @@ _LEAST: Final = 4.0
 _PHASES: Final = (
     ("wait", "wait", "waited for a connection"),
     ("dns", "DNS", "looked the name up"),
-    ("tcp", "TCP", "connected"),
+    ("tcp", "connect", "connected"),
     ("tls", "TLS", "agreed on encryption"),
     ("first_byte", "first byte", "waited for the answer to begin"),
     ("download", "download", "read the answer"),

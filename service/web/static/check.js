@@ -152,7 +152,10 @@ function shape(ctx, state, x, y, size) {
   ctx.fill();
 }
 
+// Steps of an axis whose labels are not rounded.
+const MILLISECONDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5, 36e5];
 const SECONDS = [1, 5, 10, 30, 60, 300, 600, 1200, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800];
+const STEPS = { ms: MILLISECONDS, s: SECONDS };
 
 function zoom(u) {
   if (u.select.width < 4) return;
@@ -177,7 +180,7 @@ function options(plot, { unit, series, bands, top, around, onMove, isSmall }) {
     scales: { x: { time: true, range: [drawn.from, drawn.to] }, y: { range: (_u, _least, most) => [0, top || (most || 1) * 1.08] } },
     axes: [
       { ...text, grid: { show: false }, space: 90, size: 28, values: timeTicks },
-      { ...text, grid, size: 62, space: isSmall ? 28 : 44, ...(unit === "s" ? { incrs: SECONDS } : {}), values: (_u, splits) => splits.map((one) => show(one, unit)) },
+      { ...text, grid, size: 62, space: isSmall ? 28 : 44, ...(STEPS[unit] ? { incrs: STEPS[unit] } : {}), values: (_u, splits) => splits.map((one) => show(one, unit)) },
     ],
     series: [{}, ...series], bands,
     hooks: { setSelect: [zoom], setCursor: [onMove] },

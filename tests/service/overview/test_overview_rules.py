@@ -51,6 +51,15 @@ def test_a_slot_shows_its_worst_run() -> None:
     assert list(recent.marks) == [FAILED, DEGRADED, *[PASSED] * 94]
 
 
+def test_runs_that_begin_late_leave_no_gap_of_one_slot() -> None:
+    minute = 60_000
+    runs = [ends(0, PASSED), ends(2 * minute, FAILED), ends(5 * minute, PASSED)]
+
+    hour = summarize(runs, window=(WINDOW[0], WINDOW[0] + HOUR)).marks
+
+    assert hour[:7] == [PASSED, PASSED, FAILED, None, None, PASSED, None]
+
+
 def test_only_what_was_looked_at_counts_for_availability() -> None:
     missed = Ending(WINDOW[0], RunStatus.MISSED, "cellar", due_times=7, until_ms=WINDOW[0] + HOUR)
     runs = [missed, ends(HOUR, PASSED), ends(2 * HOUR, DEGRADED), ends(3 * HOUR, FAILED)]
