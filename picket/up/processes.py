@@ -29,8 +29,8 @@ _INHERITED: Final = (
     *("PICKET_RUNTIMES", "CHROMIUM_PATH"),
 )
 """The variables that children inherit; no proxy, key or database of the user is among them."""
-_ALERTS: Final = ("SMTP_URL", "SMTP_FROM", "ALERT_EGRESS_ALLOW")
-"""The settings of the service that say how its alerts leave."""
+_ALERTS: Final = ("SMTP_URL", "SMTP_FROM", "ALERT_EGRESS_ALLOW", "SERVICE_PUBLIC_URL")
+"""The settings of the service that say how its alerts leave, and where their links lead."""
 _TAIL_BYTES: Final = 64 * 1024
 
 

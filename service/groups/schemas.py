@@ -88,7 +88,7 @@ class GroupFields(RequestModel):
 
     name: Name
     activated: bool = True
-    """False: none of its checks runs."""
+    """Off: none of its checks runs."""
     muted: bool = False
     """True: its checks run, but send no alerts."""
     tags: Listing[TagText] = Field(default_factory=list)

@@ -1,6 +1,6 @@
 """What happened to a check and stands as a mark on the time axis: alerts, and edits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from service.audit import audit
 from service.checks.model import CheckRow
 from service.web.alerts.alert_words import describe_alert
 from service.web.check.ranges import Range
+from service.web.forms.field_labels import label_of
 from service.web.states import State
 
 _MOST: Final = 40
@@ -63,10 +64,13 @@ def _edits(connection: Connection, check: CheckRow, shown: Range) -> Iterator[Ev
         if one.operation.startswith("create"):
             yield Event(at_ms=one.at_ms, state="edit", text="Created")
             continue
-        names = ", ".join(one.fields[:_LISTED_FIELDS])
-        more = ", …" if len(one.fields) > _LISTED_FIELDS else ""
-        yield Event(
-            at_ms=one.at_ms,
-            state="edit",
-            text=f"Edited: {names}{more}" if names else "Saved without a change",
-        )
+        yield Event(at_ms=one.at_ms, state="edit", text=_describe_edit(one.fields))
+
+
+def _describe_edit(fields: Sequence[str]) -> str:
+    if not fields:
+        return "Saved without a change"
+    if tuple(fields) == ("activated",):
+        return "Paused or resumed"
+    names = ", ".join(map(label_of, fields[:_LISTED_FIELDS]))
+    return f"Edited: {names}{', …' if len(fields) > _LISTED_FIELDS else ''}"

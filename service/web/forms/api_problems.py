@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from service.checks.model import NO_LOCATION
 from service.web.api_calls import ApiAnswer
 from service.web.forms.field_labels import label_of
 
@@ -13,6 +14,8 @@ _LAST_NAME: Final = re.compile(r"([A-Za-z0-9_]+)(?:\[\d+\])?$")
 def divide(answer: ApiAnswer) -> Mapping[str, str]:
     """Sentences by the path of their field; what is about no field has an empty path."""
     message, keys = answer.message, answer.wrong_fields
+    if message.rstrip(".") == NO_LOCATION:
+        return {keys[-1]: "Choose at least one location."}
     starts = sorted((at, key) for key in keys if (at := _find(message, key)) >= 0)
     if not starts:
         # A rule that names its field otherwise, as in "The group has …".

@@ -103,6 +103,7 @@ _SHORTER_HELP: Final[Mapping[str, str]] = {
     " bundle\N{RIGHT DOUBLE QUOTATION MARK} sends one. Each is named by the first letters of its"
     " SHA-256.",
     "engine": "What runs the tests.",
+    "runParallel": "Run at all locations each time, instead of at one after the other.",
     "runtimeId": "The versions of Node.js and Playwright for scripts.",
     "frequencyOffset": "Shifts its runs against those of other checks, for a frequency of a minute"
     " or more. Empty: the service spreads them.",

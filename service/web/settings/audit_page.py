@@ -14,6 +14,7 @@ from service.accounts.model import KeyRow
 from service.audit import audit
 from service.audit.audit import KEPT_MS, NumberedEntry, Wanted
 from service.checks import actions as checks
+from service.groups import actions as groups
 from service.locations import actions as locations
 from service.users import actions as users
 from service.users.model import UserRow
@@ -39,7 +40,7 @@ class _Page:
     keys: Sequence[KeyRow]
     users: Sequence[UserRow]
     things: Mapping[tuple[str, str], str]
-    """The names of checks and locations, by kind and id."""
+    """The names of checks, groups and locations, by kind and id."""
     now_ms: int
 
 
@@ -104,7 +105,9 @@ async def _show(visit: Visit) -> Response:
 def _name_things(connection: Connection, account_id: str) -> Mapping[tuple[str, str], str]:
     named = {("checks", one.id): one.name for one in checks.list_names(connection, account_id)}
     places = locations.list_all(connection, account_id)
-    return {**named, **{("private-locations", one.id): one.name for one in places}}
+    named |= {("private-locations", one.id): one.name for one in places}
+    known_groups = groups.list_by_id(connection, account_id).values()
+    return named | {("check-groups", str(one.id)): one.name for one in known_groups}
 
 
 def _describe(

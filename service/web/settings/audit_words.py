@@ -36,6 +36,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "frequencyOffset": "Offset",
     "slugName": "Slug",
     "link": "Link to choose one",
+    "type": "Type",
 }
 """Labels of forms that do not read well in a list."""
 _THINGS: Final[Mapping[str, str]] = {

@@ -46,7 +46,11 @@ def test_secrets_of_the_location_reach_the_agent_and_nothing_else_does() -> None
 
 
 def test_the_way_out_of_alerts_reaches_the_service() -> None:
-    mail = {"SMTP_URL": "smtp://127.0.0.1:2525", "SMTP_FROM": "picket@shop.example"}
+    mail = {
+        "SMTP_URL": "smtp://127.0.0.1:2525",
+        "SMTP_FROM": "picket@shop.example",
+        "SERVICE_PUBLIC_URL": "https://picket.shop.example",
+    }
     program = service_program(FOLDER, port=1, alerts=alert_settings({**ENVIRON, **mail}))
     assert mail.items() <= program.settings.items()
     assert not ENVIRON.items() & program.settings.items()
