@@ -99,8 +99,8 @@ _SWEEP_S = 600.0
 _KEY_USES_S = 60.0
 _MAILS_S = 1.0
 _MAIL_S = 30.0
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """For one mail of an alert: relays answer later than other receivers."""
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _ROLL_UP_S = 30.0
 _DISK_FULL = "The service's disk takes no more; nothing was stored. Try again once it has room."
 

@@ -251,13 +251,13 @@ def replace_subscriptions(
     subscriber: Subscriber,
     wanted: Sequence[ChannelChoice],
 ) -> None:
-    """Make these the subscriptions of a check or a group.
+    """Make these the subscriptions of a check or a group; those that it has keep their ids.
 
     Raises:
         InvalidError: it names a channel that is not there.
     """
     _require_known(store.list_automatic(connection, account_id), wanted)
-    store.unsubscribe(connection, subscriber)
+    store.unsubscribe(connection, subscriber, kept=[one.channel_id for one in wanted])
     _subscribe(connection, subscriber, wanted)
 
 

@@ -199,9 +199,10 @@ def subscribe(
     return row
 
 
-def unsubscribe(connection: Connection, subscriber: Subscriber) -> None:
-    """Forget all subscriptions of a check or a group."""
-    connection.execute(delete(alert_subscription).where(_is_of(subscriber)))
+def unsubscribe(connection: Connection, subscriber: Subscriber, *, kept: Iterable[int]) -> None:
+    """Forget the subscriptions of a check or a group, but those to some channels."""
+    is_kept = alert_subscription.c.channel_id.in_(list(kept))
+    connection.execute(delete(alert_subscription).where(_is_of(subscriber), ~is_kept))
 
 
 def unsubscribe_all(connection: Connection, channel_id: int) -> None:

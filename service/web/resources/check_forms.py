@@ -1,5 +1,6 @@
 """`/checks/new` and `/checks/{id}/edit`: every field of a check of any type."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, get_args
 
@@ -83,6 +84,8 @@ _SECTIONS: Final = (
 )
 _NO_RETRY: Final = "NONE"
 """Stands in a form for no `retryStrategy` and no `doubleCheck`."""
+_SECONDS: Final = re.compile(r"(\d{1,3}) s", re.ASCII)
+"""A frequency below a minute, as the form has it."""
 _LABELS: Final = {"useGlobalAlertSettings": "When"}
 _NOTES: Final = {"frequency": "How often it runs.", "useGlobalAlertSettings": "When to alert."}
 _LATE: Final = "How much later a missing ping may be noticed."
@@ -149,9 +152,8 @@ def _show(stored: Document) -> Document:
 
 def _send(body: Document) -> Document:
     sent = dict(body)
-    if str(body.get("frequency")).endswith(" s"):
-        seconds = int(body["frequency"].removesuffix(" s"))
-        sent |= {"frequency": 0, "frequencyOffset": seconds}
+    if found := _SECONDS.fullmatch(str(body.get("frequency"))):
+        sent |= {"frequency": 0, "frequencyOffset": int(found[1])}
     if _RETRIES in body and not isinstance(body[_RETRIES], dict):
         sent |= {_RETRIES: None, "doubleCheck": body[_RETRIES] is None}
     return sent

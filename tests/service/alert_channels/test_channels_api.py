@@ -204,6 +204,22 @@ async def test_several_subscriptions_change_at_once_and_the_others_stay(alice: A
     assert (await alice.put(bulk, {"subscriptions": []})).status == 400
 
 
+async def test_a_change_of_a_check_keeps_the_ids_of_its_subscriptions(alice: ApiUser) -> None:
+    stays, goes = await a_channel(alice), await a_channel(alice)
+    chosen = [{"alertChannelId": one, "activated": True} for one in (stays, goes)]
+    check = await a_check(alice, alertChannelSubscriptions=chosen)
+    path = f"/v1/checks/url/{check['id']}"
+    before = (await alice.get(f"{PATH}/{stays}")).body["subscriptions"]
+
+    await alice.put(path, {"muted": True})
+    unsaid = (await alice.get(f"{PATH}/{stays}")).body["subscriptions"]
+    await alice.put(path, {"alertChannelSubscriptions": chosen[:1]})
+    said = (await alice.get(f"{PATH}/{stays}")).body["subscriptions"]
+
+    assert unsaid == said == before
+    assert (await alice.get(f"{PATH}/{goes}")).body["subscriptions"] == []
+
+
 async def test_a_channel_keeps_subscriptions_that_are_left_out(alice: ApiUser) -> None:
     check = await a_check(alice)
     sent = [{"checkId": check["id"], "activated": True}]

@@ -48,6 +48,16 @@ async def test_one_menu_says_how_often_a_check_runs(
     assert (changed["frequency"], changed["frequencyOffset"]) == after
 
 
+async def test_a_frequency_that_is_none_is_refused_by_the_api(api: PublicApi, web: WebUser) -> None:
+    check = await a_check(api.alice, "api")
+    path = f"/checks/{check['id']}/edit"
+    shown = form_pairs((await web.get(path)).text)
+
+    filled = [(name, "often s" if name == "frequency" else value) for name, value in shown]
+
+    assert (await web.post(path, Pairs(filled))).status == 422
+
+
 @pytest.mark.parametrize(
     ("before", "chosen", "after"),
     [
