@@ -60,6 +60,8 @@ class Mischief:
         for_s: float,
     ) -> None:
         self.struck = 0
+        self.away_s = 0.0
+        """How long PostgreSQL was stopped."""
         self._scene = scene
         self._agents = agents
         self._environ = environ
@@ -115,6 +117,7 @@ class Mischief:
         await asyncio.to_thread(server.stop)
         await asyncio.sleep(away_s)
         await asyncio.to_thread(server.start)
+        self.away_s += away_s
         self._say("PostgreSQL is there again")
 
     def _cut_all_off(self) -> None:

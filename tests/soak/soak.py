@@ -125,7 +125,7 @@ class Soak:
         listening.cancel()
         with suppress(asyncio.CancelledError):
             await listening
-        return await self._count(agent_size, service_size)
+        return await self._count(agent_size, service_size, away_s=mischief.away_s)
 
     async def _start(self) -> None:
         scene = self._scene
@@ -234,7 +234,7 @@ class Soak:
     def _pings_arrived(self) -> bool:
         return stored_pings(self._scene.books) >= self._pings
 
-    async def _count(self, agent_size: Size, service_size: Size) -> Outcome:
+    async def _count(self, agent_size: Size, service_size: Size, *, away_s: float) -> Outcome:
         scene = self._scene
         leaked = await asyncio.gather(
             *(
@@ -251,7 +251,7 @@ class Soak:
         searched = await asyncio.to_thread(self._secrecy.search, scene)
         print(searched.line(), flush=True)  # noqa: T201 - what a person watches
         bodies = {check: body for check, (_, body) in self._checks.items()}
-        alerting = self._alerting.compare(scene.books, bodies)
+        alerting = self._alerting.compare(scene.books, bodies, away_s=away_s)
         for fault in alerting.faults:
             print(fault)  # noqa: T201 - what a person watches
         failed = failed_heartbeats(scene.books)

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -98,9 +99,18 @@ class Alerting:
             body = {"type": "WEBHOOK", "config": config, "autoSubscribe": True, **switches}
             await scene.ask("POST", "/v1/alert-channels", body)
 
-    def compare(self, database: Path | str, checks: Mapping[str, Mapping[str, Any]]) -> Compared:
-        """Compare what there is with what there should be; `checks`: bodies by id."""
-        return compare(self._read(database, checks))
+    def compare(
+        self, database: Path | str, checks: Mapping[str, Mapping[str, Any]], *, away_s: float = 0
+    ) -> Compared:
+        """Compare what there is with what there should be; `checks`: bodies by id.
+
+        `away_s`: how long nobody could use the database.
+        """
+        swallowed = {
+            check_id: ceil(1000 * away_s / _policy_of(body).reminder_ms)
+            for check_id, body in checks.items()
+        }
+        return compare(replace(self._read(database, checks), swallowed=swallowed))
 
     def _read(self, database: Path | str, checks: Mapping[str, Mapping[str, Any]]) -> Told:
         with open_books(database) as books:

@@ -141,3 +141,17 @@ def test_what_was_taken_is_sent_again_by_another_process_alone() -> None:
     last = WELL.arrivals[-1]
     assert len(compare(with_arrivals(*WELL.arrivals, last)).out_of_order) == 1
     assert compare(with_arrivals(*WELL.arrivals, replace(last, sender=2))).faults == ()
+
+
+@pytest.mark.parametrize(("swallowed", "lost"), [({}, 2), ({"shop": 1}, 1), ({"shop": 5}, 0)])
+def test_reminders_of_a_time_without_database_are_not_missed(
+    swallowed: dict[str, int], lost: int
+) -> None:
+    failing = replace(
+        WELL.replays["shop"],
+        runs=WELL.replays["shop"].runs[:2],
+        policy=AlertPolicy(reminders=2, reminder_ms=1),
+        until_ms=5,
+    )
+    told = replace(WELL, replays={"shop": failing}, swallowed=swallowed)
+    assert sum(fault.startswith("not made") for fault in compare(told).lost) == lost
