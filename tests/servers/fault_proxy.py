@@ -186,23 +186,26 @@ class FaultProxy:
 
     async def _serve(self, hears: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         self.connections_made += 1
+        number = self.connections_made  # others connect meanwhile
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            await self._join(hears, client)
+            await self._join(hears, client, number)
         except (OSError, asyncio.CancelledError):
             _reset(client)
         finally:
             self._tasks.discard(task)
 
-    async def _join(self, hears: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+    async def _join(
+        self, hears: asyncio.StreamReader, client: asyncio.StreamWriter, number: int
+    ) -> None:
         upstream = self.find_upstream()
         if upstream is None:
             _reset(client)
             return
         back, server = await asyncio.open_connection(_HOST, upstream, limit=_CHUNK_BYTES)
-        connection = _Connection(client, server, number=self.connections_made)
+        connection = _Connection(client, server, number=number)
         self._open.add(connection)
         if self._fault.half_open:
             server.close()
