@@ -43,14 +43,18 @@ SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms,
   c.group_id, j.returned_by
 FROM job j JOIN check_ c ON c.id = j.check_id
 """
+# Only a session whose check is not stored has a spec. By a join PostgreSQL may read all sessions.
+_TESTED: Final = "(SELECT t.%s FROM session t WHERE t.id = j.session_id)"
+_SPEC: Final = f"coalesce(c.spec, {_TESTED % 'spec'})"
 _WANTED_COLUMNS: Final = (
     # Somebody waits for these runs, so they are few; their check may be a session's, not stored.
-    _READY_COLUMNS.replace("c.name, c.spec", "coalesce(c.name, t.name), coalesce(c.spec, t.spec)")
-    .replace("c.group_id", "coalesce(c.group_id, t.group_id)")
+    _READY_COLUMNS.replace("c.name, c.spec", f"coalesce(c.name, {_TESTED % 'name'}), {_SPEC}")
+    .replace(
+        "c.group_id", f"CASE WHEN c.id IS NULL THEN {_TESTED % 'group_id'} ELSE c.group_id END"
+    )
     .replace("JOIN check_", "LEFT JOIN check_")
-    + "LEFT JOIN session t ON t.id = j.session_id AND t.is_test\n"
 )
-_IS_KNOWN: Final = "coalesce(c.spec, t.spec) IS NOT NULL"
+_IS_KNOWN: Final = f"{_SPEC} IS NOT NULL"
 # One range of the index, in its order, and one priority at a time, so that a retry that waits for
 # its time costs a claim nothing, and neither do rows before the first job that was found last.
 _READY_ROWS: Final = """
@@ -59,7 +63,7 @@ j.state = 0 AND j.location_id = %s AND j.lane = %s AND j.priority = %s
   AND j.check_type = ANY(%s) ORDER BY j.due_ms, j.id LIMIT %s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
 READY: Final = f"{_READY_COLUMNS.format(fence='j.fence')} WHERE {_READY_ROWS}"
-_READY_WANTED: Final = (
+READY_WANTED: Final = (
     f"{_WANTED_COLUMNS.format(fence='j.fence')} WHERE {_IS_KNOWN} AND {_READY_ROWS}"
 )
 _ASSIGNED: Final = (
@@ -138,7 +142,7 @@ class PostgresJobQueue:
             key = (query.lane, query.check_types, priority)
             floor = query.floors.begin(key, now_ms=now_ms)
             asked = (query.location_id, query.lane.value, priority, *floor, now_ms, types, left)
-            statement = _READY_WANTED if priority == Priority.WANTED else READY
+            statement = READY_WANTED if priority == Priority.WANTED else READY
             found = [ReadyJob._make(row) for row in execute(statement, asked)]
             query.floors.end(key, (found[0].due_ms, found[0].id) if found else (now_ms, 0))
             jobs += found

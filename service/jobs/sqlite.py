@@ -47,14 +47,18 @@ SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms,
   c.group_id, j.returned_by
 FROM job j CROSS JOIN check_ c ON c.id = j.check_id
 """
+# Only a session whose check is not stored has a spec.
+_TESTED: Final = "(SELECT t.%s FROM session t WHERE t.id = j.session_id)"
+_SPEC: Final = f"coalesce(c.spec, {_TESTED % 'spec'})"
 _WANTED_COLUMNS: Final = (
     # Somebody waits for these runs, so they are few; their check may be a session's, not stored.
-    _READY_COLUMNS.replace("c.name, c.spec", "coalesce(c.name, t.name), coalesce(c.spec, t.spec)")
-    .replace("c.group_id", "coalesce(c.group_id, t.group_id)")
+    _READY_COLUMNS.replace("c.name, c.spec", f"coalesce(c.name, {_TESTED % 'name'}), {_SPEC}")
+    .replace(
+        "c.group_id", f"CASE WHEN c.id IS NULL THEN {_TESTED % 'group_id'} ELSE c.group_id END"
+    )
     .replace("CROSS JOIN check_", "LEFT JOIN check_")
-    + "LEFT JOIN session t ON t.id = j.session_id AND t.is_test\n"
 )
-_IS_KNOWN: Final = "coalesce(c.spec, t.spec) IS NOT NULL"
+_IS_KNOWN: Final = f"{_SPEC} IS NOT NULL"
 _ASSIGNED: Final = (
     # Once through all that is leased, at all locations and for all claims of a round: repeated ones
     # are few, and each index costs all jobs. 50,000 leases take 42 ms.

@@ -6,13 +6,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from contract.checks import CheckType, Lane
 from service.db.postgresql_faults import driver
 from service.jobs.claims import ClaimScope, assign_jobs
-from service.jobs.postgresql import READY
+from service.jobs.postgresql import READY, READY_WANTED
 from service.jobs.ready_floors import RESCAN_MS, ReadyFloors, ReadyKey
+from service.sessions.model import Session, SessionStatus
+from service.sessions.store import insert_sessions
 from tests.builders.engines import ON_POSTGRESQL
 from tests.builders.world import UPTIME_TYPES, World, a_claimant
 
@@ -110,3 +112,38 @@ def _count_blocks(connection: Connection, world: World, floor: tuple[int, int], 
     row: Any = driver(connection).execute(explain, asked).fetchone()  # type: ignore[call-overload]
     plan = row[0][0]["Plan"]
     return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
+
+
+@ON_POSTGRESQL
+async def test_a_claim_of_runs_that_somebody_waits_for_reads_no_other_sessions(
+    world: World,
+) -> None:
+    check_id = await world.check()
+    await asyncio.gather(*(world.queue(check_id) for _ in range(50)))
+    ended = [
+        Session(
+            id=f"s{number:05}",
+            check_id=check_id,
+            check_type=CheckType.URL,
+            name="Home",
+            locations=("default",),
+            status=SessionStatus.PASSED,
+            pending=0,
+            started_ms=1,
+            stopped_ms=2,
+            refresh_cache=False,
+        )
+        for number in range(5_000)
+    ]
+
+    def explain(connection: Connection, now_ms: int) -> str:
+        insert_sessions(connection, ended, account_id=world.account_id)
+        connection.execute(text("ANALYZE"))
+        types = [one.value for one in UPTIME_TYPES]
+        asked = (world.location_id, Lane.UPTIME.value, 0, 0, 0, now_ms, types, 50)
+        rows = driver(connection).execute(f"EXPLAIN {READY_WANTED}", asked)  # type: ignore[call-overload]
+        return "\n".join(row[0] for row in rows)
+
+    plan = await world.change(explain)
+
+    assert "Seq Scan on session" not in plan, plan
