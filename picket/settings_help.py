@@ -21,6 +21,11 @@ SERVICE_ROWS: Final = (
         "sqlite:/// and a path, or postgresql://user:password@host/name. Default: a file.",
     ),
     (
+        "CLICKHOUSE_URL",
+        "A ClickHouse server that gets copies of results, as in https://user:password@host:8443/db.",
+    ),
+    ("CLICKHOUSE_DAYS", "How long ClickHouse keeps copies; 0 for ever. Default: 400."),
+    (
         "ARTIFACT_STORE",
         "A bucket for files and bundles, as in s3://bucket/prefix. Default: SERVICE_DATA_DIR.",
     ),

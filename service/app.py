@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,12 @@ from service.alert_channels.sending.outgoing import SendingTools
 from service.alerting import actions as alerting
 from service.alerting.expiry import EVERY_S as CERTIFICATES_EVERY_S
 from service.alerting.expiry import CertificateWatch
+from service.analytics import actions as analytics
 from service.analytics import worker as roll_up_worker
 from service.analytics.worker import RollUpWorker
+from service.archive import copying
+from service.archive.clickhouse import ClickHouse, open_archive
+from service.archive.copying import CopyWorker
 from service.audit import audit
 from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
@@ -144,6 +148,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     clock = clock or Clock()
     pepper, vault = await _prepare(settings)
     artifacts = await open_store(settings.artifact_bucket, settings.artifact_folder)
+    archive = open_archive(settings.clickhouse_url, days=settings.clickhouse_days)
     database = open_database(settings.database)
     try:
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
@@ -151,14 +156,16 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         backend = _backend(
             settings, database, clock, pepper=pepper, vault=vault, artifacts=artifacts
         )
+        backend, metrics = replace(backend, archive=archive), Metrics()
         watch = GapWatch(await database.read(_last_heard_ms))
         claim_queue = await open_claim_queue(database, clock, vault, watch)
-        service, presence = _assemble(settings, backend, claim_queue, secrets)
+        service, presence = _assemble(settings, backend, claim_queue, secrets, metrics)
         periodics = [
             *_periodics(clock, watch, backend.bundles),
             _key_uses(clock, backend.keys),
             *_status_mails(settings, clock, pepper),
             *_history(clock, settings, artifacts),
+            *await _copies(database, clock, archive, metrics),
         ]
         delivery = Delivery(database, clock, vault, backend.sending)
         loops = {
@@ -174,6 +181,8 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         await presence.write()
     finally:
         await database.close()
+        if archive is not None:
+            archive.close()
 
 
 @asynccontextmanager
@@ -313,12 +322,26 @@ def _history(clock: Clock, settings: Settings, artifacts: ObjectStore) -> tuple[
     )
 
 
+async def _copies(
+    database: Database, clock: Clock, archive: ClickHouse | None, metrics: Metrics
+) -> tuple[Periodic, ...]:
+    """What copies results to ClickHouse, if that is set."""
+    if archive is None:
+        await database.write(analytics.end_copying)
+        return ()
+    worker = CopyWorker(archive, clock, monotonic=time.monotonic, report=metrics.note_copies)
+    return (Periodic(name="copies", act=worker.act, every_s=_ROLL_UP_S, most=copying.GROUP),)
+
+
 def _assemble(
-    settings: Settings, backend: Backend, claim_queue: ClaimQueue, secrets: FirstSecrets | None
+    settings: Settings,
+    backend: Backend,
+    claim_queue: ClaimQueue,
+    secrets: FirstSecrets | None,
+    metrics: Metrics,
 ) -> tuple[Service, Presence]:
     database, clock = backend.database, backend.clock
     presence = Presence(database, clock, waiting=claim_queue.waiting_agents)
-    metrics = Metrics()
     database.listen(Stored, metrics.count_results)
     database.listen(DueTimesMissed, metrics.count_due_times_missed)
     database.listen(Entry, audit.log_entry)

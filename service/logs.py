@@ -19,6 +19,9 @@ _LEVELS: Final = {
 _CHATTY: Final = {
     "uvicorn": logging.ERROR,  # its warnings are about requests, and strangers send those
     "alembic": logging.WARNING,
+    # What goes wrong with ClickHouse is raised, and logged once by who copies.
+    "clickhouse_connect": logging.CRITICAL,
+    "urllib3": logging.CRITICAL,
 }
 
 

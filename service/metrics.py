@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from contract.release import RELEASE
+from service.archive.model import CopyState
 from service.jobs.model import DueTimesMissed, QueueDepth
 from service.results.model import Cause, Kind, ResultType, RunStatus, Stored
 
@@ -30,6 +31,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._copies: tuple[Gauge, Gauge, Counter] | None = None
+        """None: nothing is copied, and no series says so."""
         self._make_run_metrics()
         self._make_request_metrics()
         known = self._gauge("info", "Always 1; the label says what runs.", "version")
@@ -70,6 +73,19 @@ class Metrics:
     def count_due_times_missed(self, notice: DueTimesMissed) -> None:
         """Runs were due while the service was away."""
         self._due_times_missed.inc(notice.count)
+
+    def note_copies(self, state: CopyState) -> None:
+        """Results were copied to ClickHouse, or could not be."""
+        if self._copies is None:
+            self._copies = (
+                self._gauge("clickhouse_up", "Whether ClickHouse took what it was sent last."),
+                self._gauge("clickhouse_hours_waiting", "Hours of checks that are to be copied."),
+                self._counter("clickhouse_results_copied", "Results that were copied."),
+            )
+        is_up, waiting, copied = self._copies
+        is_up.set(state.is_up)
+        waiting.set(state.hours_waiting)
+        copied.inc(state.rows)
 
     def count_request(self, method: str, route: str, status: int, *, took_s: float) -> None:
         """A request was answered; a long poll takes as long as it waited."""

@@ -157,6 +157,11 @@ class Settings:
     """LATE_RESULTS_KEPT_DAYS: how long results that came too late are kept; 0: for ever."""
     alerts_kept_days: int = 396
     """ALERTS_KEPT_DAYS: how long alerts are kept, 13 months; 0: for ever."""
+    clickhouse_url: str | None = field(default=None, repr=False)
+    """CLICKHOUSE_URL: where results are copied to, as in https://user:password@host:8443/database.
+    None: nowhere."""
+    clickhouse_days: int = 400
+    """CLICKHOUSE_DAYS: how long ClickHouse keeps copies; 0: for ever."""
     oidc_issuer: str | None = None
     """OIDC_ISSUER: the identity provider by which people may sign in. None: there is none."""
     oidc_client_id: str = ""
@@ -312,6 +317,8 @@ def _known(reading: _Reading) -> Settings:
         files_kept_days=reading.value("FILES_KEPT_DAYS", _days, default=30),
         late_results_kept_days=reading.value("LATE_RESULTS_KEPT_DAYS", _days, default=7),
         alerts_kept_days=reading.value("ALERTS_KEPT_DAYS", _days, default=396),
+        clickhouse_url=reading.value("CLICKHOUSE_URL", _clickhouse, default=None),
+        clickhouse_days=reading.value("CLICKHOUSE_DAYS", _days, default=400),
         oidc_issuer=reading.value("OIDC_ISSUER", _issuer, default=None),
         oidc_client_id=reading.value("OIDC_CLIENT_ID", str, default=""),
         oidc_client_secret=reading.value("OIDC_CLIENT_SECRET", str, default=None),
@@ -465,6 +472,19 @@ def _url(text: str) -> str:
 def _secret_url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         raise ValueError("does not begin with http:// or https://")
+    return text
+
+
+def _clickhouse(text: str) -> str:
+    """The address is not quoted: it may hold a password."""
+    wanted = "use an address as in https://user:password@clickhouse.example:8443/picket"
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"is no address; {wanted}") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"does not begin with http:// or https:// and a host; {wanted}")
     return text
 
 

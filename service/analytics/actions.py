@@ -11,12 +11,14 @@ from service.analytics import store
 from service.analytics.distribution import Aggregation
 from service.analytics.histogram import Histogram
 from service.analytics.measures import RESPONSE_TIME, Analytics, GroupBy, Metric
-from service.analytics.reading import Buckets, is_exact, is_small, tally_exactly, tally_roughly
-from service.analytics.store import DAY, HOUR
+from service.analytics.reading import Buckets, can_be_exact, tally_exactly, tally_roughly
+from service.analytics.store import COPY, DAY, HOUR, Due
 from service.analytics.tallies import ALL, Group, Selection, Tally
 from service.analytics.windows import DAY_MS, HOUR_MS, Span
 from service.analytics.worker import analytics_of
+from service.archive.clickhouse import ClickHouse
 from service.checks import actions as checks
+from service.clock import Clock
 
 _LATENCY: Final = "latencyAvg"
 _LOSS: Final = "packetLoss"
@@ -27,6 +29,8 @@ _MOST_GROUPS: Final = 100
 """A split series has no more groups than that; those with the most runs are shown."""
 
 AnyTally = Tally[Any]
+HourToCopy = Due
+"""An hour of a check that ClickHouse is to get."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,8 @@ class SeriesRequest:
     states: frozenset[int] | None = None
     """States of a heartbeat. None: any."""
     is_exact: bool
+    archive: ClickHouse | None = None
+    """Where results are that were removed here. None: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,11 @@ class Series:
 
 
 def find_series(connection: Connection, request: SeriesRequest) -> list[Series]:
-    """What was asked for, group by group; one series that is empty, where it is not split."""
+    """What was asked for, group by group; one series that is empty, where it is not split.
+
+    Raises:
+        ArchiveError: it has to be computed exactly, and the archive does not answer any more.
+    """
     analytics = analytics_of(request.kind)
     if analytics is None or request.buckets.count < 1:
         return []
@@ -66,12 +76,11 @@ def find_series(connection: Connection, request: SeriesRequest) -> list[Series]:
         succeeded=request.succeeded,
         dimensions=request.states,
     )
-    read = tally_exactly if request.is_exact else tally_roughly
-    found: Sequence[Mapping[Group, AnyTally]] = read(
-        connection,
-        {request.check_id: request.kind},
-        request.buckets,
-        {request.kind: selection},
+    kinds, selections = {request.check_id: request.kind}, {request.kind: selection}
+    found: Sequence[Mapping[Group, AnyTally]] = (
+        tally_exactly(connection, kinds, request.buckets, selections, request.archive)
+        if request.is_exact
+        else tally_roughly(connection, kinds, request.buckets, selections)
     )[request.check_id]
     groups = [ALL] if request.group_by is None else _largest(found)
     return [Series(group, [one.get(group) or Tally() for one in found]) for group in groups]
@@ -91,42 +100,50 @@ Numbers = dict[str, float | None]
 
 
 def summarize(
-    connection: Connection, kinds: Mapping[str, CheckType], span: Span
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    span: Span,
+    archive: ClickHouse | None = None,
 ) -> dict[str, Numbers]:
     """Availability, response times, latency and packet loss of checks over a window, by check.
 
     A number that a type does not have is left out; None: there is no data.
     """
     known = {one: kind for one, kind in kinds.items() if analytics_of(kind) is not None}
-    found = tally(connection, known, [span[0], max(span)], span, most_results=MOST_SUMMED)
+    edges = [span[0], max(span)]
+    found = tally(connection, known, edges, span, most_results=MOST_SUMMED, archive=archive)
     return {
         check_id: _summary(found[check_id][0], analytics_of(kind)) if check_id in found else {}
         for check_id, kind in kinds.items()
     }
 
 
-def tally(
+def tally(  # noqa: PLR0913 - one question, asked in many ways
     connection: Connection,
     kinds: Mapping[str, CheckType],
     edges: Sequence[int],
     span: Span,
     *,
     most_results: int,
+    archive: ClickHouse | None = None,
 ) -> dict[str, list[AnyTally]]:
     """What the runs of checks come to in each bucket.
 
-    Where they have more than `most_results` results together, roll-ups are read.
+    Where they have more than `most_results` results together, or results are gone, roll-ups are
+    read.
+
+    Raises:
+        ArchiveError: the archive answered a moment ago, and does not any more.
     """
     if span[0] >= span[1]:
         return {check_id: [Tally() for _ in edges[1:]] for check_id in kinds}
     buckets = Buckets(edges, span)
-    can_be_exact = is_exact(connection, span) and is_small(
-        connection, kinds, span, most=most_results
-    )
-    read = tally_exactly if can_be_exact else tally_roughly
     selections = {kind: _summed(analytics_of(kind)) for kind in set(kinds.values())}
-    found: Mapping[str, Sequence[Mapping[Group, AnyTally]]] = read(
-        connection, kinds, buckets, selections
+    are_there = can_be_exact(connection, kinds, span, most=most_results, archive=archive)
+    found: Mapping[str, Sequence[Mapping[Group, AnyTally]]] = (
+        tally_exactly(connection, kinds, buckets, selections, archive)
+        if are_there
+        else tally_roughly(connection, kinds, buckets, selections)
     )
     return {
         check_id: [one.get(ALL) or Tally() for one in tallies]
@@ -204,7 +221,7 @@ def list_metrics(kind: CheckType) -> Sequence[Metric]:
 
 
 def allow_removal(connection: Connection, check_id: str, *, before_ms: int) -> int:
-    """Up to when results of a check may be removed: no hour that is not rolled up.
+    """Up to when results of a check may be removed: no hour that is not rolled up and copied.
 
     The caller names what it removed to `remove_blocks`, in the same transaction.
     """
@@ -215,7 +232,7 @@ def allow_removal(connection: Connection, check_id: str, *, before_ms: int) -> i
 
 
 def is_rolled_up(connection: Connection, *, before_ms: int) -> bool:
-    """Whether no hour from before is still to be rolled up, of any check."""
+    """Whether no hour from before is still to be rolled up or copied, of any check."""
     return not store.has_dirty_before(connection, before_ms=before_ms)
 
 
@@ -233,6 +250,60 @@ def remove_blocks(connection: Connection, check_id: str, *, until_ms: int) -> No
 def note_removal(connection: Connection, *, before_ms: int) -> None:
     """From now on nobody computes exactly what began before; it comes first."""
     store.move_horizon(connection, before_ms=before_ms)
+
+
+def is_copying(connection: Connection) -> bool:
+    """Whether hours are copied to ClickHouse, and all that were there at the beginning marked."""
+    return store.find_copied_from(connection) not in {None, _FOREVER_MS}
+
+
+def begin_copying(connection: Connection) -> None:
+    """Have each hour copied that is rolled up from now on; nothing is trusted to be copied yet."""
+    store.set_copied_from(connection, _FOREVER_MS)
+
+
+def mark_copies(connection: Connection, *, check_ids: Sequence[str]) -> None:
+    """Have all hours of checks copied whose results are still there."""
+    store.mark_blocks(connection, check_ids)
+
+
+def trust_copies(connection: Connection) -> None:
+    """Whatever is removed from now on has been copied."""
+    store.set_copied_from(connection, store.find_horizon(connection))
+
+
+def end_copying(connection: Connection) -> None:
+    """Copy nothing any more."""
+    if store.find_copied_from(connection) is not None:
+        store.set_copied_from(connection, None)
+        store.remove_marks_of_length(connection, hours=COPY)
+
+
+def count_copies(connection: Connection) -> int:
+    """How many hours are to be copied."""
+    return store.count_marks(connection, hours=COPY)
+
+
+def has_copies_due(connection: Connection, *, clock: Clock) -> bool:
+    """Whether there is an hour to copy that nobody else copies now."""
+    by_ms = clock.now_ms(connection)
+    return bool(store.list_due(connection, hours=COPY, by_ms=by_ms, most=1))
+
+
+def claim_copies(
+    connection: Connection, *, clock: Clock, lease_ms: int, most: int
+) -> Sequence[HourToCopy]:
+    """Some hours to copy, the oldest first; they are left to the caller for so long."""
+    now_ms = clock.now_ms(connection)
+    due = store.list_due(connection, hours=COPY, by_ms=now_ms, most=most)
+    store.postpone(connection, due, hours=COPY, due_ms=now_ms + lease_ms)
+    return due
+
+
+def finish_copies(connection: Connection, *, due: Iterable[HourToCopy]) -> None:
+    """These were copied as they were read; what was marked again meanwhile is copied again."""
+    for one in due:
+        store.remove_mark(connection, one, hours=COPY)
 
 
 def next_check_before(

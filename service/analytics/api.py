@@ -13,7 +13,7 @@ from contract.targets import format_value
 from service.analytics import actions
 from service.analytics.actions import Series, SeriesRequest
 from service.analytics.measures import PING_STATES, Analytics, GroupBy, Metric
-from service.analytics.reading import Buckets, is_exact, is_small
+from service.analytics.reading import Buckets, can_be_exact, is_exact, is_small
 from service.analytics.schemas import MetricShown, SeriesShown, SummaryShown, SummaryWrite
 from service.analytics.windows import (
     MINUTE_MS,
@@ -25,11 +25,12 @@ from service.analytics.windows import (
     span_of,
     usual_interval,
 )
+from service.archive.clickhouse import ClickHouse
 from service.checks import actions as checks
 from service.checks.model import CheckKind, CheckRow
 from service.checks.types.registry import DEFINITIONS
 from service.http.auth import CallerDep
-from service.http.dependencies import BackendDep
+from service.http.dependencies import Backend, BackendDep
 from service.http.errors import InvalidError, NotFoundError
 from service.http.responses import Page, PageDep, page_of
 from service.http.routing import CheckId, answers, json, json_fast, keyed_operations
@@ -198,16 +199,24 @@ class _Cut:
     """The buckets of a window that a page shows."""
 
     def __init__(
-        self, connection: Connection, check: CheckRow, window: _Window, now_ms: int, page: Page
+        self,
+        connection: Connection,
+        check: CheckRow,
+        window: _Window,
+        page: Page,
+        *,
+        backend: Backend,
     ) -> None:
         """Cut the window of a check.
 
         Raises:
             InvalidError: the buckets are finer than what is kept of the window, or than what can
                 be read at once.
+            ArchiveError: the archive does not answer any more.
         """
-        self.span: Span = window.span(now_ms)
-        self.is_exact: bool = is_exact(connection, self.span)
+        self.span: Span = window.span(backend.clock.now_ms(connection))
+        self.archive: ClickHouse | None = backend.archive
+        self.is_exact: bool = is_exact(connection, self.span, self.archive)
         self.page: Page = page
         is_fine = window.minutes is not None and window.minutes % _HOUR_MINUTES != 0
         if is_fine and not self.is_exact:
@@ -216,8 +225,12 @@ class _Cut:
             )
         if not is_fine:
             # All pages are of one kind, so the whole window decides.
-            self.is_exact = self.is_exact and is_small(
-                connection, {check.id: CheckType(check.type)}, self.span, most=MOST_RESULTS
+            self.is_exact = can_be_exact(
+                connection,
+                {check.id: CheckType(check.type)},
+                self.span,
+                most=MOST_RESULTS,
+                archive=self.archive,
             )
         self.minutes: int = window.minutes or self._usual_minutes()
         grid = Grid(self.span, self.minutes * MINUTE_MS)
@@ -237,7 +250,7 @@ class _Cut:
     def _is_page_small(self, connection: Connection, check: CheckRow) -> bool:
         shown = Buckets(self.edges, self.span).window
         kinds = {check.id: CheckType(check.type)}
-        return is_small(connection, kinds, shown, most=MOST_RESULTS)
+        return is_small(connection, kinds, shown, most=MOST_RESULTS, archive=self.archive)
 
 
 def _too_fine(what: str, way_out: str) -> InvalidError:
@@ -270,7 +283,7 @@ def _add_series(kind: CheckType, analytics: Analytics) -> None:
             check = checks.find(connection, caller.account_id, check_id)
             if check.type != kind:
                 raise NotFoundError(f"There is no {noun} {check_id}.")
-            cut = _Cut(connection, check, window, backend.clock.now_ms(connection), page)
+            cut = _Cut(connection, check, window, page, backend=backend)
             request = SeriesRequest(
                 check_id=check_id,
                 kind=kind,
@@ -280,6 +293,7 @@ def _add_series(kind: CheckType, analytics: Analytics) -> None:
                 succeeded=wanted.succeeded,
                 states=wanted.states,
                 is_exact=cut.is_exact,
+                archive=cut.archive,
             )
             return _answer(check, cut, request, actions.find_series(connection, request))
 
@@ -387,7 +401,7 @@ async def summarize_checks(
         now_ms = backend.clock.now_ms(connection)
         span = span_of(QuickRange(quick_range), now_ms=now_ms)
         kinds = checks.find_own_types(connection, caller.account_id, body.check_ids)
-        found = actions.summarize(connection, kinds, span)
+        found = actions.summarize(connection, kinds, span, backend.archive)
         return json_fast(
             [
                 {

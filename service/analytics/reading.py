@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Final
 
 from sqlalchemy import Connection
@@ -26,8 +26,10 @@ from service.analytics.tallies import (
     unpack_rollup,
 )
 from service.analytics.windows import DAY_MS, HOUR_MS, Span
-from service.analytics.worker import analytics_of, read_finals
-from service.results import actions as results
+from service.analytics.worker import SqlResults, analytics_of
+from service.archive.clickhouse import ClickHouse
+from service.archive.model import ArchiveError, FinalResults
+from service.results.model import Finished
 
 _GROUP: Final = 100
 """How many checks are read at once."""
@@ -57,19 +59,36 @@ class Buckets:
         return bisect_right(self.edges, time_ms) - 1
 
 
-def is_exact(connection: Connection, span: Span) -> bool:
-    """Whether no result of the window has been removed yet."""
-    return _hour_of(span[0]) >= store.find_horizon(connection)
+def is_exact(connection: Connection, span: Span, archive: ClickHouse | None = None) -> bool:
+    """Whether every result of the window is there: none has been removed, or all were copied."""
+    from_ms = _hour_of(span[0])
+    if from_ms >= store.find_horizon(connection):
+        return True
+    if archive is None or archive.is_away or from_ms < archive.kept_from_ms:
+        return False
+    copied_from_ms = store.find_copied_from(connection)
+    return copied_from_ms is not None and from_ms >= copied_from_ms
 
 
 def is_small(
-    connection: Connection, kinds: Mapping[str, CheckType], window: Span, *, most: int
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    window: Span,
+    *,
+    most: int,
+    archive: ClickHouse | None = None,
 ) -> bool:
     """Whether checks (by id) have at most so many results in a window, all together.
 
     Those of blocks are counted by the length of these, which is known without reading them.
+
+    Raises:
+        ArchiveError: those in the archive cannot be counted.
     """
     hours, number = (_hour_of(window[0]), window[1]), 0
+    removed = _removed_part(connection, hours, archive)
+    if archive is not None and removed is not None:
+        number = archive.count_finals(list(kinds), window=removed)
     for kind in set(kinds.values()):
         ids = [check_id for check_id, its_kind in kinds.items() if its_kind is kind]
         each = bytes_per_result(_known_analytics(kind))
@@ -79,8 +98,25 @@ def is_small(
         if number > most:
             return False
         own = (hour_ms, hour_ms + HOUR_MS)
-        number += results.count_finals(connection, ids, window=own)
+        number += SqlResults(connection, kinds).count_finals(ids, window=own)
     return number <= most
+
+
+def can_be_exact(
+    connection: Connection,
+    kinds: Mapping[str, CheckType],
+    window: Span,
+    *,
+    most: int,
+    archive: ClickHouse | None = None,
+) -> bool:
+    """Whether every result of the window is there, and there are at most so many."""
+    try:
+        return is_exact(connection, window, archive) and is_small(
+            connection, kinds, window, most=most, archive=archive
+        )
+    except ArchiveError:
+        return False
 
 
 def tally_exactly(
@@ -88,12 +124,18 @@ def tally_exactly(
     kinds: Mapping[str, CheckType],
     buckets: Buckets,
     selections: Mapping[CheckType, Selection],
+    archive: ClickHouse | None = None,
 ) -> dict[str, list[Tallies[Values]]]:
-    """What results of checks (by id) come to, by check and bucket."""
+    """What results of checks (by id) come to, by check and bucket.
+
+    Raises:
+        ArchiveError: some are in the archive alone, and it does not answer.
+    """
     found: dict[str, list[Tallies[Values]]] = {
         check_id: [{} for _ in range(buckets.count)] for check_id in kinds
     }
-    for check_id, hour_ms, block in _blocks(connection, kinds, buckets.window, selections):
+    blocks = _blocks(connection, kinds, buckets.window, selections, archive)
+    for check_id, hour_ms, block in blocks:
         _spread(found[check_id], block, hour_ms, buckets, selections[kinds[check_id]])
     return found
 
@@ -129,19 +171,41 @@ def _blocks(
     kinds: Mapping[str, CheckType],
     window: Span,
     selections: Mapping[CheckType, Selection],
+    archive: ClickHouse | None,
 ) -> Iterator[tuple[str, int, Block]]:
-    """The hours of a window: as they were packed, and anew where results came since."""
+    """The hours of a window: as they were packed, and anew where results came since or went."""
     hours = (_hour_of(window[0]), window[1])
+    removed = _removed_part(connection, hours, archive)
     for some in _in_groups(list(kinds)):
         dirty = store.list_dirty(connection, some, hours=HOUR, window=hours)
+        if removed is not None:
+            dirty = tuple(mark for mark in dirty if not store.is_bare(connection, mark))
         stale = frozenset(dirty)
+        known: set[tuple[str, int]] = set(dirty)
         are_whole = any(_needs_whole(selections[kinds[check_id]]) for check_id in some)
         for check_id, hour_ms, head, rest in store.list_blocks(
             connection, some, window=hours, are_whole=are_whole
         ):
+            known.add((check_id, hour_ms))
             if (check_id, hour_ms) not in stale:
                 yield check_id, hour_ms, unpack(head, rest)
-        yield from _fresh_blocks(connection, kinds, dirty, with_bodies=are_whole)
+        own = SqlResults(connection, kinds)
+        for hour_ms, ids in _by_hour(dirty):
+            hour = (hour_ms, hour_ms + HOUR_MS)
+            yield from _build(own, kinds, ids, hour, with_bodies=are_whole)
+        if archive is not None and removed is not None:
+            for one in _build(archive, kinds, some, removed, with_bodies=are_whole):
+                if one[:2] not in known:
+                    yield one
+
+
+def _removed_part(connection: Connection, hours: Span, archive: ClickHouse | None) -> Span | None:
+    """The hours of a window of which results may be in the archive alone. None: there are none."""
+    if archive is None:
+        return None
+    horizon_ms = store.find_horizon(connection)
+    horizon_ms += -horizon_ms % HOUR_MS
+    return (hours[0], min(hours[1], horizon_ms)) if hours[0] < horizon_ms else None
 
 
 def _needs_whole(selection: Selection) -> bool:
@@ -151,21 +215,22 @@ def _needs_whole(selection: Selection) -> bool:
     return any(measure.name != RESPONSE_TIME for measure in selection.measures)
 
 
-def _fresh_blocks(
-    connection: Connection,
+def _build(
+    results: FinalResults,
     kinds: Mapping[str, CheckType],
-    dirty: Iterable[Mark],
+    check_ids: Sequence[str],
+    window: Span,
     *,
     with_bodies: bool,
 ) -> Iterator[tuple[str, int, Block]]:
-    """Blocks of the results as they are now, hour by hour."""
-    for hour_ms, ids in _by_hour(dirty):
-        window = (hour_ms, hour_ms + HOUR_MS)
-        own_kinds = {check_id: kinds[check_id] for check_id in ids}
-        finals = read_finals(connection, own_kinds, window=window, with_bodies=with_bodies)
-        for check_id, own in groupby(finals, key=attrgetter("check_id")):
-            analytics = _known_analytics(kinds[check_id])
-            yield check_id, hour_ms, build(own, analytics, hour_ms=hour_ms)
+    """Blocks of the results as a store has them, by check and hour."""
+    finals = results.list_finals(check_ids, window=window, with_bodies=with_bodies)
+    for (check_id, hour_ms), own in groupby(finals, key=_hour_of_check):
+        yield check_id, hour_ms, build(own, _known_analytics(kinds[check_id]), hour_ms=hour_ms)
+
+
+def _hour_of_check(final: Finished) -> tuple[str, int]:
+    return final.check_id, _hour_of(final.started_ms)
 
 
 def _by_hour(dirty: Iterable[Mark]) -> Iterator[tuple[int, list[str]]]:
@@ -199,12 +264,14 @@ def tally_roughly(
         dirty = store.list_dirty(connection, some, hours=HOUR, window=window)
         kept = [mark for mark in dirty if not store.is_bare(connection, mark)]
         are_whole = any(_needs_whole(selections[kinds[check_id]]) for check_id in some)
-        for check_id, start_ms, block in _fresh_blocks(
-            connection, kinds, kept, with_bodies=are_whole
-        ):
-            selection = selections[kinds[check_id]]
-            tallies = found[check_id][buckets.at(max(start_ms, buckets.edges[0]))]
-            add_rollup(tallies, roll_up(block, selection.measures), selection)
+        for hour_ms, ids in _by_hour(kept):
+            hour = (hour_ms, hour_ms + HOUR_MS)
+            for check_id, start_ms, block in _build(
+                SqlResults(connection, kinds), kinds, ids, hour, with_bodies=are_whole
+            ):
+                selection = selections[kinds[check_id]]
+                tallies = found[check_id][buckets.at(max(start_ms, buckets.edges[0]))]
+                add_rollup(tallies, roll_up(block, selection.measures), selection)
     return found
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Select,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     literal,
@@ -16,8 +17,15 @@ from sqlalchemy import (
     update,
 )
 
+from service.analytics.windows import HOUR_MS
 from service.db.tables.analytics import block_horizon, hour_block, rollup, rollup_dirty
 
+COPY: Final = 0
+"""An hour that is to be copied to ClickHouse."""
+HOUR: Final = 1
+DAY: Final = 24
+_OF_RESULTS: Final = (COPY, HOUR)
+"""What is read from results, so that these must stay."""
 _CHECKS: Final[BindParameter[Any]] = bindparam("check_ids", expanding=True)
 _HEADS: Final[Select[Any]] = (
     select(hour_block.c.check_id, hour_block.c.hour_ms, hour_block.c.head, literal(None))
@@ -82,11 +90,11 @@ _MARK_AGAIN: Final = (
     update(rollup_dirty).where(*_IS_DIRTY).values(version=rollup_dirty.c.version + 1)
 )
 _FIRST_DIRTY: Final = select(func.min(rollup_dirty.c.start_ms)).where(
-    rollup_dirty.c.check_id == bindparam("of_check"), rollup_dirty.c.hours == 1
+    rollup_dirty.c.check_id == bindparam("of_check"), rollup_dirty.c.hours.in_(_OF_RESULTS)
 )
 _DIRTY_BEFORE: Final = (
     select(rollup_dirty.c.start_ms)
-    .where(rollup_dirty.c.hours == 1, rollup_dirty.c.start_ms < bindparam("before_ms"))
+    .where(rollup_dirty.c.hours.in_(_OF_RESULTS), rollup_dirty.c.start_ms < bindparam("before_ms"))
     .limit(1)
 )
 _REMOVE_BLOCK: Final = delete(hour_block).where(*_IS_BLOCK)
@@ -103,6 +111,29 @@ _REMOVE_ROLLUPS: Final = delete(rollup).where(
     rollup.c.start_ms < bindparam("before_ms"),
 )
 _REMOVE_MARKS: Final = delete(rollup_dirty).where(rollup_dirty.c.check_id == bindparam("of_check"))
+_MARK_BLOCKS: Final = insert(rollup_dirty).from_select(
+    ["check_id", "hours", "start_ms", "due_ms"],
+    select(
+        hour_block.c.check_id, literal(COPY), hour_block.c.hour_ms, hour_block.c.hour_ms + HOUR_MS
+    ).where(
+        hour_block.c.check_id.in_(_CHECKS),
+        ~exists().where(
+            rollup_dirty.c.check_id == hour_block.c.check_id,
+            rollup_dirty.c.hours == COPY,
+            rollup_dirty.c.start_ms == hour_block.c.hour_ms,
+        ),
+    ),
+)
+_LEASE: Final = update(rollup_dirty).where(*_IS_DIRTY)
+_COUNT_MARKS: Final = (
+    select(func.count())
+    .select_from(rollup_dirty)
+    .where(rollup_dirty.c.hours == bindparam("length"))
+)
+_REMOVE_MARKS_OF_LENGTH: Final = delete(rollup_dirty).where(
+    rollup_dirty.c.hours == bindparam("length")
+)
+_COPIED_FROM: Final = select(block_horizon.c.copied_from_ms)
 _HORIZON: Final = select(block_horizon.c.before_ms)
 _MOVE_HORIZON: Final = update(block_horizon).where(
     block_horizon.c.before_ms < bindparam("new_before_ms")
@@ -116,8 +147,6 @@ _NEXT_ROLLED: Final = select(func.min(rollup.c.check_id)).where(
 _NEXT_WITH_BLOCKS: Final = select(func.min(hour_block.c.check_id)).where(
     hour_block.c.check_id > bindparam("after_id")
 )
-HOUR: Final = 1
-DAY: Final = 24
 
 
 class Mark(NamedTuple):
@@ -225,13 +254,13 @@ def remove_mark(connection: Connection, due: Due, *, hours: int) -> bool:
 
 
 def first_dirty(connection: Connection, check_id: str) -> int | None:
-    """The oldest hour of a check that is to be rolled up. None: there is none."""
+    """The oldest hour of a check that is to be rolled up or copied. None: there is none."""
     found: int | None = connection.execute(_FIRST_DIRTY, {"of_check": check_id}).scalar_one()
     return found
 
 
 def has_dirty_before(connection: Connection, *, before_ms: int) -> bool:
-    """Whether an hour that began before is to be rolled up, of any check."""
+    """Whether an hour that began before is to be rolled up or copied, of any check."""
     return connection.execute(_DIRTY_BEFORE, {"before_ms": before_ms}).first() is not None
 
 
@@ -285,6 +314,40 @@ def move_horizon(connection: Connection, *, before_ms: int) -> None:
         return
     values = {"before_ms": before_ms}
     connection.execute(_MOVE_HORIZON.values(**values), {"new_before_ms": before_ms})
+
+
+def mark_blocks(connection: Connection, check_ids: Sequence[str]) -> None:
+    """Have the packed hours of checks copied; what is marked stays marked."""
+    connection.execute(_MARK_BLOCKS, {"check_ids": check_ids})
+
+
+def postpone(connection: Connection, due: Sequence[Due], *, hours: int, due_ms: int) -> None:
+    """Have marks be due at another time."""
+    for one in due:
+        connection.execute(_LEASE.values(due_ms=due_ms), _named(one.mark, hours))
+
+
+def count_marks(connection: Connection, *, hours: int) -> int:
+    """How many marks of a length there are."""
+    return connection.execute(_COUNT_MARKS, {"length": hours}).scalar_one()
+
+
+def remove_marks_of_length(connection: Connection, *, hours: int) -> None:
+    """Remove all marks of a length."""
+    connection.execute(_REMOVE_MARKS_OF_LENGTH, {"length": hours})
+
+
+def find_copied_from(connection: Connection) -> int | None:
+    """ClickHouse has the results that were removed from this time on. None: nothing is copied."""
+    found: int | None = connection.execute(_COPIED_FROM).scalar_one_or_none()
+    return found
+
+
+def set_copied_from(connection: Connection, copied_from_ms: int | None) -> None:
+    """Note from which time on ClickHouse has removed results."""
+    values = {"copied_from_ms": copied_from_ms}
+    if not connection.execute(update(block_horizon).values(**values)).rowcount:
+        connection.execute(insert(block_horizon), {"id": 1, "before_ms": 0, **values})
 
 
 def _named(mark: Mark, hours: int) -> dict[str, Any]:

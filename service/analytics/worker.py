@@ -4,7 +4,8 @@ To compute an hour again gives the same, so a crash or a late result does no har
 is computed until it is stored, and what comes or is corrected meanwhile keeps the mark.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -14,7 +15,7 @@ from contract.checks import CheckType
 from service.analytics import store
 from service.analytics.hours import build, pack
 from service.analytics.measures import Analytics
-from service.analytics.store import DAY, HOUR, Due, Mark
+from service.analytics.store import COPY, DAY, HOUR, Due, Mark
 from service.analytics.tallies import merge_rollups, pack_rollup, roll_up, unpack_rollup
 from service.analytics.windows import DAY_MS, HOUR_MS
 from service.checks import actions as checks
@@ -70,27 +71,35 @@ class RollUpWorker:
         return [_compute_day(connection, one) for one in due]
 
 
-def read_finals(
-    connection: Connection,
-    kinds: Mapping[str, CheckType],
-    *,
-    window: tuple[int, int],
-    with_bodies: bool,
-) -> Iterator[Finished]:
-    """Results of checks (by id) that count, by check and time.
+@dataclass(frozen=True, slots=True)
+class SqlResults:
+    """Results in the database, as a `FinalResults`.
 
     A failure of a heartbeat that a late ping has disproved is none.
     """
-    disproved: set[str] = set()
-    for check_id, kind in kinds.items():
-        analytics = analytics_of(kind)
-        if analytics is not None and analytics.has_ping_states:
-            disproved |= heartbeats.list_corrected(connection, check_id, window=window)
-    for final in results.list_finals(
-        connection, list(kinds), window=window, with_bodies=with_bodies
-    ):
-        is_wrong = bool(disproved) and final.id in disproved
-        yield final._replace(status=RunStatus.PASSED) if is_wrong else final
+
+    connection: Connection
+    kinds: Mapping[str, CheckType]
+    """The types of the checks that are asked for, by id."""
+
+    def list_finals(
+        self, check_ids: Sequence[str], *, window: tuple[int, int], with_bodies: bool
+    ) -> Iterator[Finished]:
+        """Those of a window that count, by check and time."""
+        disproved: set[str] = set()
+        for check_id in check_ids:
+            analytics = analytics_of(self.kinds[check_id])
+            if analytics is not None and analytics.has_ping_states:
+                disproved |= heartbeats.list_corrected(self.connection, check_id, window=window)
+        for final in results.list_finals(
+            self.connection, check_ids, window=window, with_bodies=with_bodies
+        ):
+            is_wrong = bool(disproved) and final.id in disproved
+            yield final._replace(status=RunStatus.PASSED) if is_wrong else final
+
+    def count_finals(self, check_ids: Sequence[str], *, window: tuple[int, int]) -> int:
+        """How many there are."""
+        return results.count_finals(self.connection, check_ids, window=window)
 
 
 def analytics_of(kind: CheckType) -> Analytics | None:
@@ -105,13 +114,15 @@ def _compute(connection: Connection, due: Due, kind: CheckType | None) -> _Compu
         # Of an hour whose results are gone, a late one must not replace the roll-up of all.
         return _Computed(due)
     window = (mark.start_ms, mark.start_ms + HOUR_MS)
-    finals = read_finals(connection, {mark.check_id: kind}, window=window, with_bodies=True)
+    own = SqlResults(connection, {mark.check_id: kind})
+    finals = own.list_finals([mark.check_id], window=window, with_bodies=True)
     block = build(finals, analytics, hour_ms=mark.start_ms)
     rolled = roll_up(block, analytics.stored)
     return _Computed(due, pack(block), pack_rollup(rolled))
 
 
 def _store_hours(connection: Connection, *, computed: Iterable[_Computed]) -> None:
+    is_copied = store.find_copied_from(connection) is not None
     for one in computed:
         mark = one.due.mark
         if store.remove_mark(connection, one.due, hours=HOUR) and one.block is not None:
@@ -120,6 +131,8 @@ def _store_hours(connection: Connection, *, computed: Iterable[_Computed]) -> No
             day_ms = mark.start_ms - mark.start_ms % DAY_MS
             day = Mark(mark.check_id, day_ms)
             store.add_mark(connection, day, hours=DAY, due_ms=day_ms + DAY_MS)
+            if is_copied:
+                store.add_mark(connection, mark, hours=COPY, due_ms=mark.start_ms + HOUR_MS)
 
 
 def _compute_day(connection: Connection, due: Due) -> _Computed:

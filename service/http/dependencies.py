@@ -11,6 +11,7 @@ from service.accounts.authentication import ApiKeys
 from service.accounts.keys import Pepper
 from service.addresses.model import NO_ADDRESSES, StaticAddresses
 from service.alert_channels.sending.outgoing import SendingTools
+from service.archive.clickhouse import ClickHouse
 from service.bundles.files import BundleFiles
 from service.clock import Clock
 from service.db.engine import Database
@@ -55,6 +56,8 @@ class Backend:
     """Keeps the files of runs."""
     exporter: Exporter
     """What Prometheus reads, as far as it is in memory."""
+    archive: ClickHouse | None = None
+    """Keeps copies of results that were removed here. None: nothing does."""
     addresses: StaticAddresses = NO_ADDRESSES
     """Where checks' requests come from, as the operator has set it."""
     badges_for_anyone: bool = False

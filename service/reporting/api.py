@@ -1,6 +1,6 @@
 """`/v1/reporting`: availability and response times of all checks over a window."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -196,7 +196,8 @@ async def read_report(caller: CallerDep, backend: BackendDep, wanted: WantedDep)
     most = analytics.MOST_SUMMED * min(_GROUP, len(found)) // max(len(found), 1)
     shown: list[dict[str, Any]] = []
     for some in _in_groups(found):
-        report = partial(_report, some=some, span=span, edges=edges, most=most)
+        tally = partial(analytics.tally, most_results=most, archive=backend.archive)
+        report = partial(_report, some=some, span=span, edges=edges, tally=tally)
         shown += await backend.database.read(report)
     return json_fast(shown)
 
@@ -211,11 +212,11 @@ def _report(
     some: Sequence[CheckLabels],
     span: Span,
     edges: Sequence[int] | None,
-    most: int,
+    tally: Callable[..., dict[str, list[AnyTally]]],
 ) -> list[dict[str, Any]]:
     kinds = {check.id: check.type for check in some}
-    whole = analytics.tally(connection, kinds, span, span, most_results=most)
-    parts = analytics.tally(connection, kinds, edges, span, most_results=most) if edges else None
+    whole = tally(connection, kinds, span, span)
+    parts = tally(connection, kinds, edges, span) if edges else None
     return [
         _render(check)
         | {"aggregate": _aggregate(whole[check.id][0])}

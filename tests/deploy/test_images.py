@@ -34,7 +34,7 @@ class Image:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        return (self.program, "s3") if self.program == "service" else (self.program,)
+        return (self.program, "s3", "clickhouse") if self.program == "service" else (self.program,)
 
     @property
     def stages(self) -> list[Stage]:

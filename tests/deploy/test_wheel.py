@@ -102,7 +102,7 @@ def test_the_wheel_names_its_release_and_the_pythons_that_it_runs_on(metadata: M
 
 
 def test_the_wheel_has_an_extra_for_each_part_and_one_for_all(metadata: Message) -> None:
-    assert set(metadata.get_all("Provides-Extra", [])) == {*LIBRARIES, "s3", "all"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {*LIBRARIES, "clickhouse", "s3", "all"}
     assert brought_by("all") == brought_by(*LIBRARIES)
 
 

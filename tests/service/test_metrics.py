@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from starlette.requests import HTTPConnection
 
+from service.archive.model import CopyState
 from service.metrics import Metrics
 from service.metrics_page import is_local
 from service.results.model import Cause, ResultType, RunStatus, Stored
@@ -33,6 +34,7 @@ async def metrics_of(service: RunningService) -> dict[str, float]:
 def test_the_names_and_labels_are_the_documented_ones() -> None:
     metrics = Metrics()
     metrics.count_request("GET", "/v1/checks", 200, took_s=0.1)
+    metrics.note_copies(CopyState(is_up=True, hours_waiting=1, rows=2))
     text = metrics.render({}).decode()
     documented = PAGE.split("## Metrics")[1].split("\n## ")[0]
     names = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", documented, re.MULTILINE)))

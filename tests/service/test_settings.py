@@ -145,6 +145,22 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
             "10081",
             "ARTIFACT_LINK_MINUTES is 10081; use whole minutes up to 10080, 0 for no links",
         ),
+        (
+            "CLICKHOUSE_URL",
+            "picket:hunter2@clickhouse:8123",
+            (
+                "CLICKHOUSE_URL does not begin with http:// or https:// and a host; use an "
+                "address as in https://user:password@clickhouse.example:8443/picket"
+            ),
+        ),
+        (
+            "CLICKHOUSE_URL",
+            "http://picket:hunter2@clickhouse:tcp",
+            (
+                "CLICKHOUSE_URL is no address; use an address as in "
+                "https://user:password@clickhouse.example:8443/picket"
+            ),
+        ),
         ("LOG_FORMAT", "xml", "LOG_FORMAT is xml; use json or console"),
         (
             "DATABASE_URL",

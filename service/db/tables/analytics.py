@@ -30,7 +30,8 @@ rollup: Final = Table(
 )
 
 rollup_dirty: Final = Table(
-    # What has to be rolled up, because results came in or were corrected.
+    # What has to be rolled up, because results came in or were corrected; and what has to be
+    # copied to ClickHouse, because it was rolled up.
     "rollup_dirty",
     declared,
     Column("check_id", String, primary_key=True),
@@ -49,4 +50,6 @@ block_horizon: Final = Table(
     declared,
     Column("id", SmallInteger, primary_key=True, autoincrement=False),
     Column("before_ms", BigInteger, nullable=False),
+    # ClickHouse has what was removed from this time on. Null: nothing is copied.
+    Column("copied_from_ms", BigInteger),
 )
