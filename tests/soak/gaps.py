@@ -52,7 +52,9 @@ def _holes_of(found: Sequence[tuple[int, int]], period_ms: int, until_ms: int) -
     steps = ((after - before) / period_ms for before, after in pairwise(times))
     between = sum(max(0, ceil(step - 0.5) - 1) for step in steps)
     more = sum(count - 1 for _, count in found)
-    return max(0, between - more) + max(0, (until_ms - times[-1]) // period_ms)
+    # The second run comes half a period after the first, or one and a half.
+    off_ms = period_ms // 2 if len(times) == 1 else 0
+    return max(0, between - more) + max(0, (until_ms - times[-1] - off_ms) // period_ms)
 
 
 def scheduled_records(database: Path | str) -> dict[str, list[tuple[int, int]]]:

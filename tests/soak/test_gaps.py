@@ -25,6 +25,13 @@ def test_a_due_time_that_no_record_stands_for_is_a_hole(
     assert count_holes({"check": records}, {"check": 10}, until_ms=until_ms) == holes
 
 
+@pytest.mark.parametrize(("until_ms", "holes"), [(14, 0), (15, 1), (25, 2)])
+def test_the_second_run_may_come_one_and_a_half_periods_after_the_first(
+    until_ms: int, holes: int
+) -> None:
+    assert count_holes({"check": [(0, 1)]}, {"check": 10}, until_ms=until_ms) == holes
+
+
 def test_the_holes_of_each_check_count() -> None:
     records = {"a": [(0, 1), (30, 1)], "b": [(0, 1), (60, 1)]}
     assert count_holes(records, {"a": 10, "b": 20, "c": 5}, until_ms=30) == 5
