@@ -136,7 +136,10 @@ _AutoAssign = Annotated[
     bool,
     Query(
         alias="autoAssignAlerts",
-        description="Subscribe the new check to all alert channels that it does not name.",
+        description=(
+            "Subscribe the new check to all alert channels that it does not name. False: only to"
+            " those that it names, and to those with `autoSubscribe`."
+        ),
     ),
 ]
 

@@ -185,7 +185,10 @@ _AutoAssign = Annotated[
     bool,
     Query(
         alias="autoAssignAlerts",
-        description="Subscribe the new group to all alert channels that it does not name.",
+        description=(
+            "Subscribe the new group to all alert channels that it does not name. False: only to"
+            " those that it names."
+        ),
     ),
 ]
 

@@ -49,6 +49,14 @@ async def list_channels(visit: Visit) -> tuple[Option, ...]:
     return tuple(Option(one["id"], _label_channel(one)) for one in found)
 
 
+async def list_automatic_subscriptions(visit: Visit) -> list[dict[str, Any]]:
+    """Subscriptions to the channels that new checks subscribe to by themselves."""
+    found = await _list(visit, "/v1/alert-channels")
+    return [
+        {"alertChannelId": one["id"], "activated": True} for one in found if one["autoSubscribe"]
+    ]
+
+
 async def list_services(visit: Visit) -> tuple[Option, ...]:
     """Services of status pages."""
     # Their list has no numbered pages; this way they come all at once.

@@ -141,6 +141,10 @@ async def _only_kind(_visit: Visit, _stored: Document) -> str:
     return ""
 
 
+async def _complete_nothing(_visit: Visit, body: Document) -> Document:
+    return body
+
+
 async def _begin_empty(_visit: Visit, _form: Form) -> Document:
     return {}
 
@@ -175,6 +179,8 @@ class Resource:
     """What may be chosen in fields that name other resources."""
     begin: Callable[[Visit, Form], Awaitable[Document]] = _begin_empty
     """What a new one starts with."""
+    complete: Callable[[Visit, Document], Awaitable[Document]] = _complete_nothing
+    """The body of a new one, with what has to be said of what its form did not name."""
     after: str = ""
     """Where one lands after saving, as in `/checks/{id}`. Empty: at the list."""
     after_new: str = ""

@@ -126,7 +126,8 @@ class _ResourcePages:
         sent = await read_sent(visit, self._resource, form, None)
         if sent.unreadable:
             return self._page(visit, form, sent.root, sent.state, refusal=_unreadable(sent))
-        answer = await visit.call(form.create, sent.body, once=data.text(_ONCE))
+        body = await self._resource.complete(visit, sent.body)
+        answer = await visit.call(form.create, body, once=data.text(_ONCE))
         if answer.is_error:
             return self._page(visit, form, sent.root, sent.state, refusal=_refused(answer))
         if self._resource.after_new:

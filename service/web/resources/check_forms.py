@@ -31,6 +31,7 @@ from service.web.visit import Visit
 _ASSERTIONS: Final = "request.assertions"
 _BUNDLE: Final = "codeBundlePath"
 _RETRIES: Final = "retryStrategy"
+_SUBSCRIPTIONS: Final = "alertChannelSubscriptions"
 _UPLOAD: Final = Neighbor(path="/checks/{id}/bundle", title="Upload a bundle", is_of_new=True)
 _HEARTBEAT: Final = CheckType.HEARTBEAT
 _PLAN: Final = Section(
@@ -66,7 +67,7 @@ _SECTIONS: Final = (
     Section(
         title="Who is alerted",
         fields=(
-            *("alertChannelSubscriptions", "useGlobalAlertSettings", "alertSettings"),
+            *(_SUBSCRIPTIONS, "useGlobalAlertSettings", "alertSettings"),
             *("muted", "triggerIncident"),
         ),
     ),
@@ -87,7 +88,12 @@ _NO_RETRY: Final = "NONE"
 _SECONDS: Final = re.compile(r"(\d{1,3}) s", re.ASCII)
 """A frequency below a minute, as the form has it."""
 _LABELS: Final = {"useGlobalAlertSettings": "When"}
-_NOTES: Final = {"frequency": "How often it runs.", "useGlobalAlertSettings": "When to alert."}
+_NOTES: Final = {
+    "frequency": "How often it runs.",
+    "useGlobalAlertSettings": "When to alert.",
+    _SUBSCRIPTIONS: "Alerts go to these channels, and to those of its group. A new check starts"
+    " with the channels that new checks subscribe to.",
+}
 _LATE: Final = "How much later a missing ping may be noticed."
 _SCRIPTED: Final = SCRIPT_TYPES | {CheckType.API}
 """Types that may run a script."""
@@ -115,7 +121,7 @@ def _form(definition: TypeDefinition) -> Form:
         title=noun[0].upper() + noun[1:],
         sentence=definition.purpose,
         model=definition.write,
-        create=f"POST /v1/checks/{path}",
+        create=f"POST /v1/checks/{path}?autoAssignAlerts=false",
         replace=f"PUT /v1/checks/{path}/{{id}}",
         sections=tuple(one for one in _SECTIONS if one is not _PLAN or not is_heartbeat),
         left_out=frozenset(definition.write.refused),
@@ -175,7 +181,7 @@ async def _options(visit: Visit, form: Form) -> Options:
         "setupSnippetId": snippets or None,
         "tearDownSnippetId": snippets or None,
         "useGlobalAlertSettings": await _list_alert_settings(visit),
-        "alertChannelSubscriptions[].alertChannelId": await choices.list_channels(visit),
+        f"{_SUBSCRIPTIONS}[].alertChannelId": await choices.list_channels(visit),
         "triggerIncident.serviceId": await choices.list_services(visit),
         **offer_assertions(form, _ASSERTIONS, kind=CheckType(form.kind)),
         **await _offer_bundles(visit, form),
@@ -253,12 +259,25 @@ def _describe_source(source: Source, of_kind: frozenset[Comparison] | None) -> M
 async def _begin(visit: Visit, form: Form) -> Document:
     """The location is preselected, as without one no run would come; and a bundle just sent."""
     start = dict(TYPES[CheckType(form.kind)].start)
+    start[_SUBSCRIPTIONS] = await choices.list_automatic_subscriptions(visit)
     if "privateLocations" not in form.left_out:
         locations = await choices.list_locations(visit)
         start["privateLocations"] = [one.value for one in locations[:1]]
     if sent := visit.request.query_params.get("bundle"):
         start[_BUNDLE] = sent
     return start
+
+
+async def _complete(visit: Visit, body: Document) -> Document:
+    """Channels that new checks subscribe to do not get it if they were taken out of the form."""
+    wanted = list(body.get(_SUBSCRIPTIONS, ()))
+    named = {str(one.get("alertChannelId")) for one in wanted}
+    taken_out = [
+        {**one, "activated": False}
+        for one in await choices.list_automatic_subscriptions(visit)
+        if str(one["alertChannelId"]) not in named
+    ]
+    return {**body, _SUBSCRIPTIONS: [*wanted, *taken_out]}
 
 
 CHECKS: Final = Resource(
@@ -273,6 +292,7 @@ CHECKS: Final = Resource(
     show=_show,
     options=_options,
     begin=_begin,
+    complete=_complete,
     after="/checks/{id}",
     loss="All of its results, with their screenshots, videos and traces, its alerts and its error"
     " groups are deleted with it. This cannot be undone; a pause keeps all of it.",

@@ -19,6 +19,7 @@ from service.web.resources.listing import show_list
 from service.web.visit import Visit
 
 _ASSERTIONS: Final = "apiCheckDefaults.assertions"
+_SUBSCRIPTIONS: Final = "alertChannelSubscriptions"
 _FIRST: Final = "v1"
 """The kind of groups that the first form of the API wrote: its null says something else."""
 _SECTIONS: Final = (
@@ -40,7 +41,7 @@ _SECTIONS: Final = (
     ),
     Section(
         title="Alerting",
-        fields=("muted", "alertChannelSubscriptions", "useGlobalAlertSettings", "alertSettings"),
+        fields=("muted", _SUBSCRIPTIONS, "useGlobalAlertSettings", "alertSettings"),
     ),
     Section(title="Variables", fields=("environmentVariables",)),
     Section(
@@ -53,16 +54,20 @@ _SECOND_FORM: Final = Form(
     title="group",
     sentence="Checks of a group share settings, variables, and whom they alert.",
     model=GroupV2Write,
-    create="POST /v2/check-groups",
+    create="POST /v2/check-groups?autoAssignAlerts=false",
     replace="PUT /v2/check-groups/{id}",
     sections=_SECTIONS,
+    notes={
+        _SUBSCRIPTIONS: "Alerts of its checks go to these channels. A new group starts with the"
+        " channels that new checks subscribe to."
+    },
     neighbors=(Neighbor(path="/groups/{id}/link", title="Run by link"),),
 )
 _FIRST_FORM: Final = replace(
     _SECOND_FORM,
     kind=_FIRST,
     model=GroupWrite,
-    create="POST /v1/check-groups",
+    create="POST /v1/check-groups?autoAssignAlerts=false",
     replace="PUT /v1/check-groups/{id}",
     is_offered=False,
 )
@@ -90,9 +95,13 @@ async def _options(visit: Visit, form: Form) -> Options:
         "privateLocations": locations,
         "setupSnippetId": snippets,
         "tearDownSnippetId": snippets,
-        "alertChannelSubscriptions[].alertChannelId": await choices.list_channels(visit),
+        f"{_SUBSCRIPTIONS}[].alertChannelId": await choices.list_channels(visit),
         **offer_assertions(form, _ASSERTIONS, kind=None),
     }
+
+
+async def _begin(visit: Visit, _form: Form) -> Document:
+    return {_SUBSCRIPTIONS: await choices.list_automatic_subscriptions(visit)}
 
 
 GROUPS: Final = Resource(
@@ -104,6 +113,7 @@ GROUPS: Final = Resource(
     forms=(_SECOND_FORM, _FIRST_FORM),
     kind_of=_kind_of,
     options=_options,
+    begin=_begin,
     loss="A group can only be deleted when no check is in it. Its variables and settings go with"
     " it. This cannot be undone.",
     is_named_to_delete=True,

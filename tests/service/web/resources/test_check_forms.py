@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.builders.alert_channels import a_channel
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import ApiUser, PublicApi
 from tests.servers.web_forms import Pairs, form_pairs
@@ -110,3 +111,31 @@ async def test_no_choice_reads_as_the_api_spells_it(web: WebUser, kind: str) -> 
     assert len(choices) > 10
     assert not {"AUTO", "BASIC", "DIGEST", "FIXED", "NONE"} & set(choices)
     assert [one for one in choices if re.search(r"[A-Z]_[A-Z]|`", one)] == []
+
+
+@pytest.mark.parametrize(
+    ("new", "stored"),
+    [("/checks/new?kind=URL", "/v1/checks"), ("/groups/new", "/v1/check-groups")],
+)
+async def test_a_new_one_alerts_the_channels_that_its_form_lists_and_no_others(
+    api: PublicApi, web: WebUser, new: str, stored: str
+) -> None:
+    await a_channel(api.alice)
+    automatic = await a_channel(api.alice, autoSubscribe=True)
+    filled = {"name": "Shop", "request.url": "https://shop.example/"}
+
+    for is_kept in (True, False):
+        shown = form_pairs((await web.get(new)).text)
+        kept = [(name, filled.get(name, value)) for name, value in shown]
+        listed = [value for name, value in kept if name.endswith("alertChannelId") and value]
+        sent = [one for one in kept if is_kept or "Subscriptions[" not in one[0]]
+        answer = await web.post(new, Pairs(iter(sent)))
+        assert answer.status == 303, re.findall(r"problem[^<]*", answer.text)
+
+    assert listed == [str(automatic)]
+    found = (await api.alice.get(stored)).body
+    sending = [
+        [one["alertChannelId"] for one in each["alertChannelSubscriptions"] if one["activated"]]
+        for each in found
+    ]
+    assert sorted(sending) == [[], [automatic]]
