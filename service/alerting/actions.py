@@ -164,6 +164,11 @@ def find_state(connection: Connection, check_id: str) -> AlertState:
     return stored.state if stored else CLEAN
 
 
+def find_states(connection: Connection, check_ids: Sequence[str]) -> Mapping[str, StoredState]:
+    """What those checks that do not pass have led to, by check."""
+    return store.find_states(connection, check_ids)
+
+
 def list_lasting(
     connection: Connection, check_ids: Sequence[str], *, before_ms: int
 ) -> Mapping[str, int]:

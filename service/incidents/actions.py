@@ -65,6 +65,13 @@ def find_open_of_check(
     return next((one for one in newest if is_open(one.updates, now_ms=now_ms)), None)
 
 
+def list_of_checks(
+    connection: Connection, account_id: str, *, since_ms: int, limit: int
+) -> tuple[Incident, ...]:
+    """The newest incidents that alerts of checks opened since a time, the newest first."""
+    return store.list_of_checks(connection, account_id, since_ms=since_ms, limit=limit)
+
+
 def find_of_updates(connection: Connection, update_ids: Sequence[str]) -> dict[str, Incident]:
     """The incidents of updates, by the updates' ids; an update that is gone is left out."""
     return store.find_of_updates(connection, update_ids)

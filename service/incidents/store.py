@@ -69,6 +69,18 @@ def list_of_check(
     return _read_all(connection, query.limit(limit))
 
 
+def list_of_checks(
+    connection: Connection, account_id: str, *, since_ms: int, limit: int
+) -> tuple[Incident, ...]:
+    """The newest incidents that alerts of any check opened since a time."""
+    query = _ALL.where(
+        status_incident.c.account_id == account_id,
+        status_incident.c.check_id.is_not(None),
+        status_incident.c.created_ms >= since_ms,
+    )
+    return _read_all(connection, query.limit(limit))
+
+
 def list_updates(connection: Connection, incident_id: str, *, limit: int) -> list[IncidentUpdate]:
     """The newest updates of an incident, the newest first."""
     table = status_incident_update.c

@@ -1,6 +1,7 @@
 """`/alerts`: what went wrong, who was notified, and how it ended."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,6 +12,11 @@ from starlette.routing import BaseRoute
 from service.alerting import actions as alerting
 from service.alerting.model import AlertFilter, AlertType, LocationAlert, StoredAlert
 from service.checks import actions as checks
+from service.incidents import actions as incidents
+from service.incidents.model import Incident
+from service.maintenance import actions as maintenance
+from service.maintenance.model import Occurrence
+from service.results import actions as results
 from service.web.alerts.alert_words import Sent, describe_alert, explain_silence, list_sent
 from service.web.page_routing import Pages
 from service.web.states import State
@@ -48,6 +54,8 @@ class Moment:
 class Episode:
     """From the first alert of a check to its recovery."""
 
+    check_id: str = ""
+    """Empty: it is about a location."""
     name: str
     path: str
     """Leads to the check or the location. Empty: it is not there any more."""
@@ -61,6 +69,19 @@ class Episode:
     """Locations in words; empty when nothing is to be said."""
     moments: Sequence[Moment]
     """The oldest first."""
+    incidents: Sequence[Incident] = ()
+    """What its alerts opened on status pages."""
+    maintained: Occurrence | None = None
+    """The maintenance window that covers the check now. None: none does, or it is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covering:
+    """A maintenance window that is open now."""
+
+    now: Occurrence
+    checks: int
+    """How many it covers."""
 
 
 def group_alerts(oldest_first: Iterable[StoredAlert]) -> list[list[StoredAlert]]:
@@ -102,7 +123,7 @@ async def _show(visit: Visit) -> Response:
     days = int(asked) if asked in map(str, _DAYS) else _DAYS[1]
     check_id = visit.request.query_params.get("check") or None
 
-    def read(connection: Connection) -> tuple[list[Episode], int, bool]:
+    def read(connection: Connection) -> tuple[list[Episode], Sequence[Covering], int, bool]:
         now_ms = visit.now_ms(connection)
         wanted = AlertFilter(
             account_id=visit.account_id,
@@ -115,7 +136,16 @@ async def _show(visit: Visit) -> Response:
         there = {one.id for one in names}
         asked = [check_id] if check_id in there else list(there) if check_id is None else []
         oldest_first = [*_list_lasting(connection, wanted, asked), *reversed(alerts[:_MOST])]
+        opened = maintenance.list_open(connection, visit.account_id, now_ms=now_ms)
+        # Tags cost more than names do, and most of the time no window is open.
+        labels = checks.list_labels(connection, visit.account_id) if opened else ()
+        tags = {one.id: one.tags for one in labels if check_id in (None, one.id)}
         episodes = [_describe(connection, one, there) for one in group_alerts(oldest_first)]
+        around = _look_around(connection, visit.account_id, oldest_first)
+        episodes = [
+            _complete(one, around, maintenance.find_applying(opened, tags.get(one.check_id, ())))
+            for one in episodes
+        ]
         if check_id is None:
             about = alerting.list_location_alerts(connection, visit.account_id, limit=_MOST)
             recent = [one for one in about if one.created_ms >= wanted.from_ms]
@@ -123,14 +153,19 @@ async def _show(visit: Visit) -> Response:
                 _describe_location(connection, one)
                 for one in group_location_alerts(reversed(recent))
             ]
-        return episodes, now_ms, len(alerts) > _MOST
+        covering = [
+            Covering(now=one.now, checks=sum(map(one.window.applies_to, tags.values())))
+            for one in opened
+        ]
+        return episodes, covering, now_ms, len(alerts) > _MOST
 
-    episodes, now_ms, has_more = await visit.read(read)
+    episodes, covering, now_ms, has_more = await visit.read(read)
     newest_first = sorted(episodes, key=lambda one: -one.since_ms)
     return visit.page(
         "alerts.html",
         going_on=[one for one in newest_first if one.until_ms is None],
         past=[one for one in newest_first if one.until_ms is not None],
+        covering=[one for one in covering if one.checks],
         now_ms=now_ms,
         days=days,
         all_days=_DAYS,
@@ -164,6 +199,7 @@ def _describe(connection: Connection, episode: Sequence[StoredAlert], there: set
         sentence = f"The certificate of {certificate.domain} {when}."
     is_over = last.alert_type.is_recovery or last.alert_type is AlertType.SSL
     return Episode(
+        check_id=last.check_id,
         name=last.check_name,
         path=f"/checks/{last.check_id}" if last.check_id in there else "",
         state=describe_alert(last.alert_type)[0],
@@ -172,6 +208,53 @@ def _describe(connection: Connection, episode: Sequence[StoredAlert], there: set
         until_ms=last.created_ms if is_over else None,
         where=_where(last.failing_locations, last.passing_locations),
         moments=[_moment(one, sent.get(one.alert.id, ())) for one in episode],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is known of the checks that alerts are about."""
+
+    reasons: Mapping[str, str]
+    """Why those that do not pass do not, by their newest run that was no pass."""
+    incidents: Mapping[str, Sequence[Incident]]
+    """What their alerts opened, by check."""
+    opened: Mapping[str, str | None]
+    """The incident that goes on with the alert, by check."""
+
+
+def _look_around(
+    connection: Connection, account_id: str, oldest_first: Sequence[StoredAlert]
+) -> _Around:
+    ids = list(dict.fromkeys(one.alert.check_id for one in oldest_first))
+    states = alerting.find_states(connection, ids)
+    newest = {check_id: one.result_id for check_id, one in states.items() if one.result_id}
+    since_ms = min((one.alert.created_ms for one in oldest_first), default=0)
+    found: defaultdict[str, list[Incident]] = defaultdict(list)
+    opened = incidents.list_of_checks(connection, account_id, since_ms=since_ms, limit=_MOST)
+    for one in opened if ids else ():
+        found[one.check_id or ""].append(one)
+    return _Around(
+        results.find_reasons(connection, newest),
+        found,
+        {check_id: one.incident_id for check_id, one in states.items()},
+    )
+
+
+def _complete(episode: Episode, around: _Around, maintained: Occurrence | None) -> Episode:
+    """With what the newest run says, what was opened, and why nobody is notified now."""
+    begin_ms, end_ms = episode.moments[0].at_ms, episode.until_ms
+    goes_on, check_id = end_ms is None, episode.check_id
+    return replace(
+        episode,
+        sentence=around.reasons.get(check_id, episode.sentence) if goes_on else episode.sentence,
+        incidents=[
+            one
+            for one in around.incidents.get(check_id, ())
+            if (begin_ms <= one.created_ms and (end_ms is None or one.created_ms < end_ms))
+            or (goes_on and one.id == around.opened.get(check_id))
+        ],
+        maintained=maintained if goes_on else None,
     )
 
 

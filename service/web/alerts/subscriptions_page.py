@@ -16,6 +16,7 @@ from service.web.check.heading import describe_type
 from service.web.form_data import read_form
 from service.web.forms.choices import name_channel
 from service.web.page_routing import Pages
+from service.web.resources.channel_pages import Tested, send_test
 from service.web.resources.listing import number_of
 from service.web.visit import Visit
 
@@ -25,9 +26,10 @@ _UNPROCESSABLE: Final = 422
 
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
-    """The page, and what its form is sent to."""
+    """The page, and what its forms are sent to."""
     path = "/channels/{id:int}/senders"
-    return (pages.show(path, _show), pages.change(path, _change))
+    test = pages.change(f"{path}/test", _test)
+    return (pages.show(path, _show), pages.change(path, _change), test)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,11 @@ async def _show(visit: Visit) -> Response:
     return await _list(visit, problem="")
 
 
+async def _test(visit: Visit) -> Response:
+    """Send a sample alert, and say what the other side answered."""
+    return await _list(visit, problem="", tested=await send_test(visit, _id_of(visit)))
+
+
 async def _change(visit: Visit) -> Response:
     """Send what was changed to the API, and nothing else."""
     form = await read_form(visit.request)
@@ -114,7 +121,7 @@ def _id_of(visit: Visit) -> int:
     return int(visit.request.path_params["id"])
 
 
-async def _list(visit: Visit, *, problem: str) -> Response:
+async def _list(visit: Visit, *, problem: str, tested: Tested | None = None) -> Response:
     channel, senders = await _read(visit)
     asked = _read_asked(visit)
     found = [one for one in senders if asked.matches(one)]
@@ -126,20 +133,27 @@ async def _list(visit: Visit, *, problem: str) -> Response:
         id=channel["id"],
         name=name_channel(channel),
         problem=problem,
+        tested=tested,
         is_new="new" in visit.request.query_params,
         changed=int(changed) if changed.isascii() and changed[:9].isdecimal() else None,
         rows=found[start : start + _PAGE],
         found=len(found),
-        found_on=sum(one.sends for one in found),
+        found_on=_count(found),
         found_off=sum(not one.sends and one.is_check for one in found),
         total=sum(one.is_check for one in senders),
-        sending=sum(one.is_check and one.sends for one in senders),
+        sending=_count(senders),
         has_groups=any(not one.is_check for one in senders),
         search=asked.search,
         show=asked.show,
         page=asked.page,
         has_more=len(found) > start + _PAGE,
     )
+
+
+def _count(senders: Sequence[Sender]) -> tuple[int, int]:
+    """How many checks send, and how many groups."""
+    kinds = [one.is_check for one in senders if one.sends]
+    return sum(kinds), len(kinds) - sum(kinds)
 
 
 async def _read(visit: Visit) -> tuple[Mapping[str, Any], Sequence[Sender]]:

@@ -37,13 +37,22 @@ class AppliedSetting:
 class SettingsReader:
     """Tells of each setting what applies and who says so."""
 
-    def __init__(self, check: CheckRow, group: GroupRow | None, of_account: _Doc | None) -> None:
+    def __init__(
+        self,
+        check: CheckRow,
+        group: GroupRow | None,
+        of_account: _Doc | None,
+        *,
+        service_name: str,
+    ) -> None:
         self._kind = CheckType(check.type)
         self._doc: _Doc = check.doc
         self._applied: _Doc = check.effective
         self._group = group
         self._of_account = of_account
         """The alert settings of the account. None: nobody has chosen any."""
+        self._service_name = service_name
+        """What its incidents are about. Empty: it opens none, or that was deleted."""
         self._defaults: _Doc = {
             info.alias or name: info.get_default(call_default_factory=True)
             for name, info in TYPES[self._kind].write.model_fields.items()
@@ -78,6 +87,7 @@ class SettingsReader:
                 "yes: nobody is notified" if self._applied["muted"] else "no",
                 self._origin("muted"),
             ),
+            self._setting("Opens an incident", self._incident(), self._origin("triggerIncident")),
             self._setting("Runtime", self._runtime(), self._origin("runtimeId")),
             self._setting("Tags", ", ".join(self._applied["tags"]), self._origin("tags")),
         ]
@@ -128,6 +138,14 @@ class SettingsReader:
         if value is None:
             return "never"
         return f"{value:g} %" if "Loss" in name else format_duration(value)
+
+    def _incident(self) -> str:
+        wanted = self._applied.get("triggerIncident")
+        if not wanted:
+            return "no"
+        severity, service = wanted["severity"].lower(), self._service_name or "a deleted service"
+        mails = " (subscribers get mails)" if wanted["notifySubscribers"] else ""
+        return f"{severity} incident of {service}{mails}: {wanted['name']}"
 
     def _runtime(self) -> str:
         if self._kind not in SCRIPT_TYPES:

@@ -17,6 +17,7 @@ from service.groups.model import GroupRow
 from service.results import actions as results
 from service.results.model import Cause, ResultFilter, RunStatus, StoredResult
 from service.results.views import explain
+from service.status_pages import actions as status_pages
 from service.web.alerts.alert_words import (
     Sent,
     describe_alert,
@@ -252,4 +253,7 @@ def read_settings(
     of_account: Mapping[str, Any] | None = accounts.find_alert_settings(
         connection, check.account_id
     )
-    return SettingsReader(check, group, of_account)
+    service_id = (check.effective.get("triggerIncident") or {}).get("serviceId", "")
+    found = status_pages.find_services(connection, check.account_id, [service_id])
+    service_name = found[service_id].name if service_id in found else ""
+    return SettingsReader(check, group, of_account, service_name=service_name)

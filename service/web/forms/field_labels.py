@@ -93,6 +93,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "webhookType": "Format",
 }
 _SHORTER_HELP: Final[Mapping[str, str]] = {
+    "alertChannelId": "Where alerts are sent.",
     "amount": "Sent for as long as a check keeps failing or stays degraded.",
     "doubleCheck": "Without retries of its own, a failed run is tried again at once, at another"
     " location if the check has one.",

@@ -103,16 +103,19 @@ async def _test(visit: Visit) -> Response:
     """Send a sample alert, and say what the other side answered."""
     channel_id = visit.request.path_params["id"]
     number = int(channel_id) if channel_id.isdecimal() else 0
-    answer = await visit.call(f"POST /v1/alert-channels/{number}/test")
+    return await _list(visit, await send_test(visit, number))
+
+
+async def send_test(visit: Visit, channel_id: int) -> Tested:
+    """Send a sample alert through a channel."""
+    answer = await visit.call(f"POST /v1/alert-channels/{channel_id}/test")
     if answer.is_error:
-        tested = Tested(channel_id=number, state=State.FAILING, answer=answer.message)
-    else:
-        tested = Tested(
-            channel_id=number,
-            state=_TESTED[answer.body["status"]],
-            answer=answer.body["notificationResult"],
-        )
-    return await _list(visit, tested)
+        return Tested(channel_id=channel_id, state=State.FAILING, answer=answer.message)
+    return Tested(
+        channel_id=channel_id,
+        state=_TESTED[answer.body["status"]],
+        answer=answer.body["notificationResult"],
+    )
 
 
 async def _list(visit: Visit, tested: Tested | None = None) -> Response:

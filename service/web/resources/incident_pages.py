@@ -6,9 +6,14 @@ from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import quote
 
+from sqlalchemy import Connection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from service.checks import actions as checks
+from service.checks.model import CheckName
+from service.http.errors import NotFoundError
+from service.incidents import actions as incidents
 from service.incidents.model import IncidentStatus, Severity
 from service.incidents.schemas import IncidentChange
 from service.web.form_data import FormData, read_form
@@ -194,8 +199,19 @@ def _read_utc(text: str) -> str | None:
 
 async def _incident(visit: Visit, *, sent: dict[str, Any], problem: str) -> Response:
     incident = await visit.find(f"{_API}/incidents/{_id_of(visit)}")
+
+    def read(connection: Connection) -> tuple[str | None, CheckName | None]:
+        check_id = incidents.find(connection, visit.account_id, incident["id"]).check_id
+        try:
+            return check_id, checks.find_name(connection, visit.account_id, check_id or "")
+        except NotFoundError:
+            return check_id, None
+
+    check_id, check = await visit.read(read)
     return visit.page(
         "incident.html",
+        is_of_check=check_id is not None,
+        incident_check=check,
         status=_UNPROCESSABLE if problem else 200,
         incident=incident,
         state=STATES_OF_SEVERITIES[incident["severity"]],

@@ -8,6 +8,7 @@ from typing import Any
 from playwright.async_api import Browser
 from sqlalchemy import func, select
 
+from contract.result import Failure, FailureKind
 from service.alert_channels.model import NotificationStatus
 from service.alerting import actions as alerting
 from service.db.tables.alert_channels import alert_notification
@@ -159,6 +160,54 @@ async def test_an_alert_names_the_maintenance_window_that_kept_it_back(
     ]
     [alert] = (await api.alice.get(f"/v1/check-alerts/{shop['id']}")).body
     assert (alert["silence"], alert["maintenanceWindow"]) == ("MAINTENANCE", "Deploy <1>")
+
+
+async def test_what_goes_on_says_which_maintenance_covers_it_and_what_it_opened(
+    api: PublicApi, web: WebUser
+) -> None:
+    service = await api.alice.post("/v1/status-pages/services", {"name": "Orders"})
+    wanted = {
+        "serviceId": service.body["id"],
+        "severity": "MAJOR",
+        "name": "Orders fail",
+        "description": "We look into it.",
+        "notifySubscribers": False,
+    }
+    await a_channel(api.alice)
+    shop = await made(api.alice, name="Shop", tags=["shop"], triggerIncident=wanted)
+    await made(api.alice, name="Search")
+    await _play(api, shop, "PF")
+    before = (await web.get("/alerts")).text
+    window = {"name": "Deploy", "tags": ["shop"], "startsAt": "2020-01-01", "endsAt": "2099-01-01"}
+    assert (await api.alice.post("/v1/maintenance-windows", window)).status == 201
+
+    top, _, alert = (await web.get("/alerts")).text.partition('id="going-on"')
+    link = re.search(r'"(/incidents/[^"]+)">Orders fail<', alert)
+    assert link is not None
+    incident = (await web.get(link[1])).text
+    settings = (await web.get(f"/checks/{shop['id']}?tab=settings")).text
+
+    assert "In maintenance" not in before
+    assert "Deploy" in top
+    assert "1 check covered" in top
+    assert "Deploy" in alert
+    assert f'<a href="/checks/{shop["id"]}">Shop</a>' in incident
+    assert "major incident of Orders" in settings
+
+
+async def test_what_goes_on_says_what_its_newest_failed_run_found(
+    api: PublicApi, web: WebUser
+) -> None:
+    shop = await made(api.alice, name="Shop")
+    await _play(api, shop, "PF")
+    found = "The connection timed out."
+    later = an_outcome_of("F", failure=Failure(kind=FailureKind.CONNECT, message=found))
+    await store(api, shop, later, started_ms=time.time_ns() // 1_000_000)
+
+    text = (await web.get("/alerts")).text
+
+    assert found in text
+    assert "The connection was refused." not in text
 
 
 async def test_a_location_without_agents_is_one_alert(api: PublicApi, web: WebUser) -> None:

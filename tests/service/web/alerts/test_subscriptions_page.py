@@ -114,3 +114,23 @@ async def test_somebody_with_a_browser_chooses_checks(api: PublicApi, page: Page
     await page.wait_for_url("**changed=1")
 
     assert await subscriptions_of(api.alice, channel) == {check["id"]: True}
+
+
+async def test_the_numbers_of_senders_agree_and_a_sample_is_sent_from_the_page(
+    api: PublicApi, web: WebUser
+) -> None:
+    group = (await api.alice.post("/v2/check-groups", {"name": "All"})).body
+    for number in range(2):
+        await made(api.alice, name=f"Shop {number}", groupId=group["id"])
+    channel = await a_channel(api.alice)
+    await subscribe(api.alice, channel, groupId=group["id"])
+    path = f"/channels/{channel}/senders"
+
+    text = (await web.get(path)).text
+    tested = await web.post(f"{path}/test", {})
+
+    assert "2 checks and 1 group send to it; there are 2 checks." in text
+    assert "Unsubscribe all 2 checks and 1 group<" in text
+    assert tested.status == 200
+    assert "Test not delivered" in tested.text
+    assert "2 checks and 1 group send to it" in tested.text
