@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection
@@ -123,43 +124,9 @@ async def _show(visit: Visit) -> Response:
     days = int(asked) if asked in map(str, _DAYS) else _DAYS[1]
     check_id = visit.request.query_params.get("check") or None
 
-    def read(connection: Connection) -> tuple[list[Episode], Sequence[Covering], int, bool]:
-        now_ms = visit.now_ms(connection)
-        wanted = AlertFilter(
-            account_id=visit.account_id,
-            check_id=check_id,
-            from_ms=now_ms - days * _DAY_MS,
-            to_ms=now_ms + 1,
-        )
-        alerts = alerting.list_alerts(connection, wanted, limit=_MOST + 1)
-        names = checks.list_names(connection, visit.account_id)
-        there = {one.id for one in names}
-        asked = [check_id] if check_id in there else list(there) if check_id is None else []
-        oldest_first = [*_list_lasting(connection, wanted, asked), *reversed(alerts[:_MOST])]
-        opened = maintenance.list_open(connection, visit.account_id, now_ms=now_ms)
-        # Tags cost more than names do, and most of the time no window is open.
-        labels = checks.list_labels(connection, visit.account_id) if opened else ()
-        tags = {one.id: one.tags for one in labels if check_id in (None, one.id)}
-        episodes = [_describe(connection, one, there) for one in group_alerts(oldest_first)]
-        around = _look_around(connection, visit.account_id, oldest_first)
-        episodes = [
-            _complete(one, around, maintenance.find_applying(opened, tags.get(one.check_id, ())))
-            for one in episodes
-        ]
-        if check_id is None:
-            about = alerting.list_location_alerts(connection, visit.account_id, limit=_MOST)
-            recent = [one for one in about if one.created_ms >= wanted.from_ms]
-            episodes += [
-                _describe_location(connection, one)
-                for one in group_location_alerts(reversed(recent))
-            ]
-        covering = [
-            Covering(now=one.now, checks=sum(map(one.window.applies_to, tags.values())))
-            for one in opened
-        ]
-        return episodes, covering, now_ms, len(alerts) > _MOST
-
-    episodes, covering, now_ms, has_more = await visit.read(read)
+    read = partial(_read, account_id=visit.account_id, check_id=check_id, days=days)
+    now_ms = await visit.read(visit.now_ms)
+    episodes, covering, has_more = await visit.read(partial(read, now_ms=now_ms))
     newest_first = sorted(episodes, key=lambda one: -one.since_ms)
     return visit.page(
         "alerts.html",
@@ -172,6 +139,44 @@ async def _show(visit: Visit) -> Response:
         check_id=check_id,
         has_more=has_more,
     )
+
+
+def _read(
+    connection: Connection, *, account_id: str, check_id: str | None, days: int, now_ms: int
+) -> tuple[list[Episode], Sequence[Covering], bool]:
+    """Episodes, the windows that are open, and whether there are more alerts."""
+    wanted = AlertFilter(
+        account_id=account_id,
+        check_id=check_id,
+        from_ms=now_ms - days * _DAY_MS,
+        to_ms=now_ms + 1,
+    )
+    alerts = alerting.list_alerts(connection, wanted, limit=_MOST + 1)
+    names = checks.list_names(connection, account_id)
+    there = {one.id for one in names}
+    asked = [check_id] if check_id in there else list(there) if check_id is None else []
+    oldest_first = [*_list_lasting(connection, wanted, asked), *reversed(alerts[:_MOST])]
+    opened = maintenance.list_open(connection, account_id, now_ms=now_ms)
+    # Tags cost more than names do, and most of the time no window is open.
+    labels = checks.list_labels(connection, account_id) if opened else ()
+    tags = {one.id: one.tags for one in labels if check_id in (None, one.id)}
+    episodes = [_describe(connection, one, there) for one in group_alerts(oldest_first)]
+    around = _look_around(connection, account_id, oldest_first)
+    episodes = [
+        _complete(one, around, maintenance.find_applying(opened, tags.get(one.check_id, ())))
+        for one in episodes
+    ]
+    if check_id is None:
+        about = alerting.list_location_alerts(connection, account_id, limit=_MOST)
+        recent = [one for one in about if one.created_ms >= wanted.from_ms]
+        episodes += [
+            _describe_location(connection, one) for one in group_location_alerts(reversed(recent))
+        ]
+    covering = [
+        Covering(now=one.now, checks=sum(map(one.window.applies_to, tags.values())))
+        for one in opened
+    ]
+    return episodes, covering, len(alerts) > _MOST
 
 
 def _list_lasting(

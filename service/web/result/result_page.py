@@ -177,14 +177,21 @@ async def _show(visit: Visit) -> Response:
         **_by_kind(files),
         no_viewer=explain_absence(visit),
         **_drawings(stored, evidence),
-        describe=_describe,
-        actual_of=_say_actual,
-        source_name=name_source,
-        sources_named=name_sources,
-        read_body=read_body,
-        mark_text=mark,
-        vitals=_vitals,
+        **_functions(),
     )
+
+
+def _functions() -> dict[str, Any]:
+    """What the template calls."""
+    return {
+        "describe": _describe,
+        "actual_of": _say_actual,
+        "source_name": name_source,
+        "sources_named": name_sources,
+        "read_body": read_body,
+        "mark_text": mark,
+        "vitals": _vitals,
+    }
 
 
 def _by_kind(files: Sequence[File]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
 
 async def _show(visit: Visit) -> Response:
     query = visit.request.query_params
-    who, resource, before = query.get("who", ""), query.get("what", ""), query.get("before", "")
+    who, resource = query.get("who", ""), query.get("what", "")
     done = query.get("done", "") if query.get("done") in ACTIONS else ""
     kind, _, who_id = who.partition(":")
     wanted = Wanted(
@@ -61,9 +61,7 @@ async def _show(visit: Visit) -> Response:
         user_id=who_id if kind == "user" else None,
         resource=resource or None,
         operations=ACTIONS[done][1] if done else (),
-        before=int(before)
-        if before.isascii() and before.isdecimal() and len(before) < 19
-        else None,
+        before=_number(query.get("before", "")),
     )
 
     def read(connection: Connection) -> _Page:
@@ -100,6 +98,10 @@ async def _show(visit: Visit) -> Response:
         kept_days=KEPT_MS // _MS_PER_DAY,
         now_ms=found.now_ms,
     )
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def _name_things(connection: Connection, account_id: str) -> Mapping[tuple[str, str], str]:
