@@ -74,7 +74,7 @@ async def look_at(url: str) -> None:
         assert await page.evaluate("document.querySelector('img').naturalWidth") == 1
         width = "getComputedStyle(document.querySelector('main')).maxWidth"
         assert await page.evaluate(width) == "768px"
-        for link in ("RSS", "Atom", "JSON"):
+        for link in ("RSS", "Atom", "JSON Feed", "Status as JSON"):
             href = await page.get_by_role("link", name=link).get_attribute("href")
             assert (await page.request.get(f"{url}/{href}")).status == 200
         assert (complaints, failed) == ([], [])

@@ -34,9 +34,9 @@ def test_states_of_a_strip_differ_in_height_as_well() -> None:
 
 
 def test_a_sparkline_is_interrupted_where_nothing_was_measured_for_long() -> None:
-    drawn = draw_sparkline([1, 1, None, 1, None, None, 1], width=6, height=16)
+    drawn = draw_sparkline([1, 1, 1, None, 1, None, None, 1], width=7, height=16)
 
-    assert drawn == "M0.0 1.0L1.0 1.0L3.0 1.0M6.0 1.0"
+    assert drawn == "M0.0 1.0L1.0 1.0L2.0 1.0L4.0 1.0M7.0 1.0"
 
 
 def test_values_of_a_check_that_runs_seldom_are_one_line() -> None:
