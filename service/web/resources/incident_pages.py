@@ -33,6 +33,9 @@ _API: Final = "/v1/status-pages"
 _UNPROCESSABLE: Final = 422
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
+_RESOLVED_MEANWHILE: Final = (
+    "It was resolved after you opened this page. Publish the update again to reopen it."
+)
 _FIELD: Final = re.compile(r".*\.|\[\d+\]$")
 """What the path of a field has besides its name."""
 STATES_OF_SEVERITIES: Final = {
@@ -115,6 +118,8 @@ async def _add_update(visit: Visit) -> Response:
         "status": form.text("status"),
         "notifySubscribers": "notify" in form,
     }
+    if await _would_reopen(visit, form.text("seen"), body):
+        return await _incident(visit, sent=body, problem=_RESOLVED_MEANWHILE)
     operation = f"POST {_API}/incidents/{_id_of(visit)}/incident-updates"
     answer = await visit.call(operation, body, once=form.text("once"))
     if answer.status in {_FORBIDDEN, _NOT_FOUND}:
@@ -122,6 +127,14 @@ async def _add_update(visit: Visit) -> Response:
     if answer.is_error:
         return await _incident(visit, sent=body, problem=answer.message)
     return visit.go(f"/incidents/{_id_of(visit)}")
+
+
+async def _would_reopen(visit: Visit, seen: str, update: dict[str, Any]) -> bool:
+    """Whether an incident that was resolved since the page was opened would be open again."""
+    if not seen or IncidentStatus.RESOLVED.value in (seen, update["status"]):
+        return False
+    incident = await visit.find(f"{_API}/incidents/{_id_of(visit)}")
+    return bool(incident["lastUpdateStatus"] == IncidentStatus.RESOLVED.value)
 
 
 async def _show_update(visit: Visit) -> Response:

@@ -117,6 +117,23 @@ async def test_an_update_is_published_by_a_form(alice: ApiUser, web: WebUser) ->
     assert found["incidentUpdates"][0]["description"] == "It works again."
 
 
+async def test_what_was_resolved_meanwhile_is_reopened_only_on_purpose(
+    alice: ApiUser, web: WebUser
+) -> None:
+    incident = await an_incident(alice, await a_service(alice))
+    path = f"/incidents/{incident['id']}"
+    await web.post(path, {"status": "RESOLVED", "description": "It works again."})
+    update = {"status": "IDENTIFIED", "description": "A cable."}
+
+    warned = await web.post(path, {**update, "seen": "INVESTIGATING"})
+
+    assert warned.status == 422
+    assert "It was resolved after you opened this page." in warned.text
+    assert 'name="seen" value="RESOLVED"' in warned.text
+    assert "A cable." in warned.text
+    assert (await web.post(path, {**update, "seen": "RESOLVED"})).status == 303
+
+
 async def test_an_incident_keeps_its_updates_when_its_form_is_saved(
     alice: ApiUser, page: Page
 ) -> None:
