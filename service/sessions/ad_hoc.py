@@ -22,7 +22,7 @@ from service.checks.types.url import URL
 from service.db.ids import new_id
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
-from service.http.errors import InvalidError, NotFoundError, StillRunningError
+from service.http.errors import InvalidError, NotFoundError
 from service.http.mutations import Changed, CreateDep, sent_fields
 from service.http.routing import answers, json, keyed_operations
 from service.http.schema import NO_NUL, RequestModel, ResponseModel, Text
@@ -260,13 +260,7 @@ async def await_test_session(
     max_wait_s: Annotated[float, Query(alias="maxWaitSeconds", ge=1, le=_MAX_WAIT_S)] = _MAX_WAIT_S,
 ) -> Response:
     """Wait until a test session has ended; 408 if it has not ended in time: try again."""
-    seen = await reading.watch.wait(max_wait_s=max_wait_s)
-    if not seen.is_over:
-        raise StillRunningError(
-            f"The test session has not ended within {max_wait_s:g} s; try again.",
-            headers={"retry-after": "1"},
-        )
-    return reading.answer(seen)
+    return reading.answer(await reading.watch.await_end(max_wait_s=max_wait_s))
 
 
 @router.get(

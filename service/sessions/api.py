@@ -14,7 +14,6 @@ from starlette.responses import Response
 from contract.checks import CheckType
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
-from service.http.errors import StillRunningError
 from service.http.mutations import Changed, CreateDep, sent_fields
 from service.http.routing import answers, json, keyed_operations
 from service.http.schema import NO_NUL, RequestModel, ResponseModel, Text, field_error
@@ -242,13 +241,7 @@ async def await_check_session(
     max_wait_s: Annotated[float, Query(alias="maxWaitSeconds", ge=1, le=MAX_WAIT_S)] = MAX_WAIT_S,
 ) -> Response:
     """Wait until a session has ended; 408 if it has not ended in time: try again."""
-    seen = await reading.watch.wait(max_wait_s=max_wait_s)
-    if not seen.is_over:
-        raise StillRunningError(
-            f"The session has not ended within {max_wait_s:g} s; try again.",
-            headers={"retry-after": "1"},
-        )
-    return reading.answer(seen)
+    return reading.answer(await reading.watch.await_end(max_wait_s=max_wait_s))
 
 
 def _target(body: TriggerWrite | None) -> Target:

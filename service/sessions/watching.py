@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from service.http.dependencies import Backend
-from service.http.errors import NotFoundError
+from service.http.errors import NotFoundError, StillRunningError
 from service.results import actions as results
 from service.results.model import StoredResult
 from service.sessions import actions
@@ -64,6 +64,21 @@ class Watch:
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), min(max_wait_s, left_s))
             return await self.read()
+
+    async def await_end(self, *, max_wait_s: float) -> SessionState:
+        """The session at its end.
+
+        Raises:
+            NotFoundError: the account has no such session.
+            StillRunningError: it has not ended in time.
+        """
+        seen = await self.wait(max_wait_s=max_wait_s)
+        if not seen.is_over:
+            raise StillRunningError(
+                f"The session has not ended within {max_wait_s:g} s; try again.",
+                headers={"retry-after": "1"},
+            )
+        return seen
 
     def _query(self, connection: Connection) -> SessionState:
         now_ms = self.backend.clock.now_ms(connection)
