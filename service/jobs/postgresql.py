@@ -35,26 +35,33 @@ SELECT setval(sequence, nextval(sequence) + %s - 1)
 FROM pg_get_serial_sequence('job', 'id') AS sequence
 """
 _READY_COLUMNS: Final = """
-SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms, j.lane,
-  j.check_type, c.name, c.spec, CASE j.check_type WHEN 'HEARTBEAT' THEN
+SELECT {claim_id}j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms, j.lane,
+  j.check_type, {name}, {spec}, CASE j.check_type WHEN 'HEARTBEAT' THEN
     (SELECT h.last_ping_ms FROM heartbeat h WHERE h.check_id = j.check_id) END,
   CASE j.check_type WHEN 'PLAYWRIGHT' THEN
     (SELECT s.refresh_cache FROM session s WHERE s.id = j.session_id) END,
-  c.group_id, j.returned_by
-FROM job j JOIN check_ c ON c.id = j.check_id
+  {group_id}, j.returned_by
+FROM job j {join} check_ c ON c.id = j.check_id
 """
+_READY_PARTS: Final = {
+    "claim_id": "",
+    "fence": "j.fence",
+    "name": "c.name",
+    "spec": "c.spec",
+    "group_id": "c.group_id",
+    "join": "JOIN",
+}
 # Only a session whose check is not stored has a spec. By a join PostgreSQL may read all sessions.
 _TESTED: Final = "(SELECT t.%s FROM session t WHERE t.id = j.session_id)"
-_SPEC: Final = f"coalesce(c.spec, {_TESTED % 'spec'})"
-_WANTED_COLUMNS: Final = (
-    # Somebody waits for these runs, so they are few; their check may be a session's, not stored.
-    _READY_COLUMNS.replace("c.name, c.spec", f"coalesce(c.name, {_TESTED % 'name'}), {_SPEC}")
-    .replace(
-        "c.group_id", f"CASE WHEN c.id IS NULL THEN {_TESTED % 'group_id'} ELSE c.group_id END"
-    )
-    .replace("JOIN check_", "LEFT JOIN check_")
-)
-_IS_KNOWN: Final = f"{_SPEC} IS NOT NULL"
+# Somebody waits for these runs, so they are few; their check may be a session's, not stored.
+_WANTED_PARTS: Final = {
+    **_READY_PARTS,
+    "name": f"coalesce(c.name, {_TESTED % 'name'})",
+    "spec": f"coalesce(c.spec, {_TESTED % 'spec'})",
+    "group_id": f"CASE WHEN c.id IS NULL THEN {_TESTED % 'group_id'} ELSE c.group_id END",
+    "join": "LEFT JOIN",
+}
+_IS_KNOWN: Final = f"{_WANTED_PARTS['spec']} IS NOT NULL"
 # One range of the index, in its order, and one priority at a time, so that a retry that waits for
 # its time costs a claim nothing, and neither do rows before the first job that was found last.
 _READY_ROWS: Final = """
@@ -62,12 +69,12 @@ j.state = 0 AND j.location_id = %s AND j.lane = %s AND j.priority = %s
   AND (j.due_ms, j.id) >= (%s, %s) AND j.due_ms <= %s
   AND j.check_type = ANY(%s) ORDER BY j.due_ms, j.id LIMIT %s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
-READY: Final = f"{_READY_COLUMNS.format(fence='j.fence')} WHERE {_READY_ROWS}"
+READY: Final = f"{_READY_COLUMNS.format(**_READY_PARTS)} WHERE {_READY_ROWS}"
 READY_WANTED: Final = (
-    f"{_WANTED_COLUMNS.format(fence='j.fence')} WHERE {_IS_KNOWN} AND {_READY_ROWS}"
+    f"{_READY_COLUMNS.format(**_WANTED_PARTS)} WHERE {_IS_KNOWN} AND {_READY_ROWS}"
 )
 _ASSIGNED: Final = (
-    _WANTED_COLUMNS.format(fence="j.fence - 1").replace("SELECT j.id", "SELECT j.claim_id, j.id")
+    _READY_COLUMNS.format(**{**_WANTED_PARTS, "claim_id": "j.claim_id, ", "fence": "j.fence - 1"})
     + f"WHERE {_IS_KNOWN} AND j.state = 1 AND j.location_id = %s AND j.claim_id = ANY(%s)"
     " ORDER BY j.id"
 )

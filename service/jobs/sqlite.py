@@ -39,32 +39,45 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, random() & 0x3ffffff0, 0, 1)
 _RESERVE: Final = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'job' RETURNING seq"
 _AMONG: Final = "IN (SELECT value FROM json_each(?))"
 _READY_COLUMNS: Final = """
-SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms, j.lane,
-  j.check_type, c.name, c.spec, CASE j.check_type WHEN 'HEARTBEAT' THEN
+SELECT {claim_id}j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms, j.lane,
+  j.check_type, {name}, {spec}, CASE j.check_type WHEN 'HEARTBEAT' THEN
     (SELECT h.last_ping_ms FROM heartbeat h WHERE h.check_id = j.check_id) END,
   CASE j.check_type WHEN 'PLAYWRIGHT' THEN
     (SELECT s.refresh_cache FROM session s WHERE s.id = j.session_id) END,
-  c.group_id, j.returned_by
-FROM job j CROSS JOIN check_ c ON c.id = j.check_id
+  {group_id}, j.returned_by
+FROM {job} {join} check_ c ON c.id = j.check_id
 """
+_READY_PARTS: Final = {
+    "claim_id": "",
+    "fence": "j.fence",
+    "name": "c.name",
+    "spec": "c.spec",
+    "group_id": "c.group_id",
+    "job": "job j",
+    "join": "CROSS JOIN",
+}
 # Only a session whose check is not stored has a spec.
 _TESTED: Final = "(SELECT t.%s FROM session t WHERE t.id = j.session_id)"
-_SPEC: Final = f"coalesce(c.spec, {_TESTED % 'spec'})"
-_WANTED_COLUMNS: Final = (
-    # Somebody waits for these runs, so they are few; their check may be a session's, not stored.
-    _READY_COLUMNS.replace("c.name, c.spec", f"coalesce(c.name, {_TESTED % 'name'}), {_SPEC}")
-    .replace(
-        "c.group_id", f"CASE WHEN c.id IS NULL THEN {_TESTED % 'group_id'} ELSE c.group_id END"
-    )
-    .replace("CROSS JOIN check_", "LEFT JOIN check_")
-)
-_IS_KNOWN: Final = f"{_SPEC} IS NOT NULL"
+# Somebody waits for these runs, so they are few; their check may be a session's, not stored.
+_WANTED_PARTS: Final = {
+    **_READY_PARTS,
+    "name": f"coalesce(c.name, {_TESTED % 'name'})",
+    "spec": f"coalesce(c.spec, {_TESTED % 'spec'})",
+    "group_id": f"CASE WHEN c.id IS NULL THEN {_TESTED % 'group_id'} ELSE c.group_id END",
+    "join": "LEFT JOIN",
+}
+_IS_KNOWN: Final = f"{_WANTED_PARTS['spec']} IS NOT NULL"
 _ASSIGNED: Final = (
     # Once through all that is leased, at all locations and for all claims of a round: repeated ones
     # are few, and each index costs all jobs. 50,000 leases take 42 ms.
-    _WANTED_COLUMNS.format(fence="j.fence - 1")
-    .replace("SELECT j.id", "SELECT j.claim_id, j.id")
-    .replace("job j", "job j INDEXED BY ix_job_leased_until")
+    _READY_COLUMNS.format(
+        **{
+            **_WANTED_PARTS,
+            "claim_id": "j.claim_id, ",
+            "fence": "j.fence - 1",
+            "job": "job j INDEXED BY ix_job_leased_until",
+        }
+    )
     + f"WHERE {_IS_KNOWN} AND j.state = 1 AND j.location_id = ? AND j.claim_id IN ({{claims}})"
     " ORDER BY j.id"
 )
@@ -220,10 +233,10 @@ def _ready(check_types: frozenset[CheckType], priority: int) -> tuple[str, tuple
     """
     types = tuple(sorted(one.value for one in check_types))
     is_wanted = priority == Priority.WANTED
-    columns = _WANTED_COLUMNS if is_wanted else _READY_COLUMNS
+    parts = _WANTED_PARTS if is_wanted else _READY_PARTS
     is_known = _IS_KNOWN if is_wanted else "TRUE"
     statement = f"""
-    {columns.format(fence="j.fence")}
+    {_READY_COLUMNS.format(**parts)}
     WHERE {is_known} AND j.state = 0 AND j.location_id = ? AND j.lane = ? AND j.priority = ?
       AND j.due_ms <= ? AND j.check_type IN ({", ".join("?" * len(types))})
     ORDER BY j.due_ms, j.id LIMIT ?
