@@ -34,7 +34,7 @@ _COLUMNS: Final = (
 )
 _CREATE: Final = f"""
 CREATE TABLE IF NOT EXISTS {TABLE} (
-    check_id LowCardinality(String),
+    check_id String CODEC(ZSTD),
     started_ms Int64,
     id String,
     location LowCardinality(String),
