@@ -70,6 +70,12 @@ session: Final = Table(
         sqlite_where=text("group_run IS NOT NULL AND stopped_ms IS NULL"),
         postgresql_where=text("group_run IS NOT NULL AND stopped_ms IS NULL"),
     ),
+    Index(
+        "ix_session_bundle_sha256",
+        "bundle_sha256",
+        sqlite_where=text("bundle_sha256 IS NOT NULL"),
+        postgresql_where=text("bundle_sha256 IS NOT NULL"),
+    ),
 )
 
 job: Final = Table(

@@ -15,3 +15,10 @@ def upgrade() -> None:
     op.add_column("session", sa.Column("spec", sa.LargeBinary()))
     op.add_column("session", sa.Column("group_id", sa.BigInteger()))
     op.add_column("session", sa.Column("bundle_sha256", sa.String()))
+    op.create_index(
+        "ix_session_bundle_sha256",
+        "session",
+        ["bundle_sha256"],
+        sqlite_where=sa.text("bundle_sha256 IS NOT NULL"),
+        postgresql_where=sa.text("bundle_sha256 IS NOT NULL"),
+    )
