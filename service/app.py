@@ -38,14 +38,14 @@ from service.alerting.expiry import CertificateWatch
 from service.analytics import actions as analytics
 from service.analytics import worker as roll_up_worker
 from service.analytics.worker import RollUpWorker
-from service.archive import copying
-from service.archive.clickhouse import ClickHouse, open_archive
-from service.archive.copying import CopyWorker
 from service.audit import audit
 from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
 from service.bundles.bundles import BundleSweep
 from service.bundles.files import BundleFiles
+from service.clickhouse import copying
+from service.clickhouse.copies import ClickHouse, open_archive
+from service.clickhouse.copying import CopyWorker
 from service.clock import Clock, GapWatch
 from service.db.databases import open_database
 from service.db.engine import Database, DatabaseBusyError, DatabaseFullError

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from contract.release import RELEASE
-from service.archive.model import CopyState
+from service.clickhouse.model import CopyState
 from service.jobs.model import DueTimesMissed, QueueDepth
 from service.results.model import Cause, Kind, ResultType, RunStatus, Stored
 

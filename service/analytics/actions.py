@@ -16,8 +16,8 @@ from service.analytics.store import COPY, DAY, HOUR, Due
 from service.analytics.tallies import ALL, Group, Selection, Tally
 from service.analytics.windows import DAY_MS, HOUR_MS, Span
 from service.analytics.worker import analytics_of
-from service.archive.clickhouse import ClickHouse
 from service.checks import actions as checks
+from service.clickhouse.copies import ClickHouse
 from service.clock import Clock
 
 _LATENCY: Final = "latencyAvg"

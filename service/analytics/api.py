@@ -25,10 +25,10 @@ from service.analytics.windows import (
     span_of,
     usual_interval,
 )
-from service.archive.clickhouse import ClickHouse
 from service.checks import actions as checks
 from service.checks.model import CheckKind, CheckRow
 from service.checks.types.registry import DEFINITIONS
+from service.clickhouse.copies import ClickHouse
 from service.http.auth import CallerDep
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import InvalidError, NotFoundError

@@ -27,8 +27,8 @@ from service.analytics.tallies import (
 )
 from service.analytics.windows import DAY_MS, HOUR_MS, Span
 from service.analytics.worker import SqlResults, analytics_of
-from service.archive.clickhouse import ClickHouse
-from service.archive.model import ArchiveError, FinalResults
+from service.clickhouse.copies import ClickHouse
+from service.clickhouse.model import ArchiveError, FinalResults
 from service.results.model import Finished
 
 _GROUP: Final = 100

@@ -11,8 +11,8 @@ from service.accounts.authentication import ApiKeys
 from service.accounts.keys import Pepper
 from service.addresses.model import NO_ADDRESSES, StaticAddresses
 from service.alert_channels.sending.outgoing import SendingTools
-from service.archive.clickhouse import ClickHouse
 from service.bundles.files import BundleFiles
+from service.clickhouse.copies import ClickHouse
 from service.clock import Clock
 from service.db.engine import Database
 from service.exporter.pages import Exporter

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.requests import HTTPConnection
 
-from service.archive.model import CopyState
+from service.clickhouse.model import CopyState
 from service.metrics import Metrics
 from service.metrics_page import is_local
 from service.results.model import Cause, ResultType, RunStatus, Stored

@@ -17,9 +17,9 @@ from structlog.testing import capture_logs
 
 from service.analytics import actions as analytics
 from service.analytics.windows import DAY_MS, HOUR_MS
-from service.archive.clickhouse import ClickHouse
-from service.archive.copying import CopyWorker
-from service.archive.model import ArchiveError, CopyState
+from service.clickhouse.copies import ClickHouse
+from service.clickhouse.copying import CopyWorker
+from service.clickhouse.model import ArchiveError, CopyState
 from service.db.tables.runs import result
 from service.http.dependencies import attach
 from service.results.model import Finished

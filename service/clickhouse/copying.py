@@ -17,9 +17,9 @@ from service.analytics import actions as analytics
 from service.analytics.actions import HourToCopy
 from service.analytics.windows import HOUR_MS
 from service.analytics.worker import SqlResults
-from service.archive.clickhouse import ClickHouse
-from service.archive.model import ArchiveError, CopyState
 from service.checks import actions as checks
+from service.clickhouse.copies import ClickHouse
+from service.clickhouse.model import ArchiveError, CopyState
 from service.clock import Clock
 from service.db.engine import Database
 from service.results.model import Finished

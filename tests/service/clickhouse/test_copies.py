@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from service.archive.clickhouse import ClickHouse
-from service.archive.model import ArchiveError
+from service.clickhouse.copies import ClickHouse
+from service.clickhouse.model import ArchiveError
 from service.results.model import Finished, RunStatus
 from tests.builders.runs import BEGIN_MS
 from tests.servers.clickhouse import serve_clickhouse

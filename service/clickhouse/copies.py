@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from service.analytics.windows import DAY_MS
-from service.archive.model import ArchiveError
+from service.clickhouse.model import ArchiveError
 from service.errors import SettingsError
 from service.results.model import Finished, RunStatus
 
