@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from service.alert_channels.schemas import MOST_SUBSCRIPTIONS
 from service.checks import actions as checks
 from service.groups import actions as groups
 from service.web.check.heading import describe_type
@@ -21,6 +20,8 @@ from service.web.resources.listing import number_of
 from service.web.visit import Visit
 
 _PAGE: Final = 50
+_BATCH: Final = 100
+"""How many one transaction changes, so that others write in between."""
 _SHOWN: Final = ("yes", "no")
 _UNPROCESSABLE: Final = 422
 
@@ -105,10 +106,10 @@ async def _change(visit: Visit) -> Response:
         rows = [key for key in form.all("row") if (key in ticked) != (key in was)]
         changed = {key: key in ticked for key in rows if key in before}
     items = [{before[key].field: before[key].id, "activated": on} for key, on in changed.items()]
-    for start in range(0, len(items), MOST_SUBSCRIPTIONS):
+    for start in range(0, len(items), _BATCH):
         answer = await visit.call(
             f"PUT /v1/alert-channels/{_id_of(visit)}/subscriptions/bulk",
-            {"subscriptions": items[start : start + MOST_SUBSCRIPTIONS]},
+            {"subscriptions": items[start : start + _BATCH]},
         )
         if answer.is_error:
             return await _list(visit, problem=answer.message)
