@@ -281,15 +281,20 @@ class ServiceClient:
         return await self._exchange(call, b"", api.ArtifactStored, SUBMIT_LIMIT_S)
 
     async def put_by_link(
-        self, link: api.ArtifactLink, content: AsyncIterator[bytes], *, size_bytes: int
+        self,
+        url: str,
+        content: AsyncIterator[bytes],
+        *,
+        headers: Mapping[str, str],
+        size_bytes: int,
     ) -> None:
-        """Put a file where a link says; without our key.
+        """Put a file where a link says, with the headers that go with it and without our key.
 
         Raises:
             StoreError: it did not arrive.
         """
-        headers = {**link.headers, "content-length": str(size_bytes)}
-        await self._ask_store("PUT", f"{link.url}", headers=headers, data=content)
+        sent = {**headers, "content-length": str(size_bytes)}
+        await self._ask_store("PUT", url, headers=sent, data=content)
 
     async def get_bundle(
         self, sha256: str, take: Callable[[bytes], object], *, takes_links: bool = False
@@ -345,7 +350,7 @@ class ServiceClient:
             reason = (
                 "no answer in time"
                 if isinstance(problem, TimeoutError)
-                else (describe_connection_error(problem))
+                else describe_connection_error(problem)
             )
             raise StoreError(f"The service's file store cannot be reached: {reason}.") from None
         self._metrics.service_request("store", str(answer.status))

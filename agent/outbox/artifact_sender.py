@@ -179,7 +179,9 @@ class ArtifactSender:
             link = await self._client.link_artifact(lease, artifact)
             if link.url is not None:
                 size = artifact.size_bytes
-                await self._client.put_by_link(link, self._stream(path), size_bytes=size)
+                await self._client.put_by_link(
+                    link.url, self._stream(path), headers=link.headers, size_bytes=size
+                )
                 await self._client.confirm_artifact(lease, artifact)
                 log.debug("artifact.delivered", job_id=lease.job_id, began_at=0)
                 self._backoff.reset()

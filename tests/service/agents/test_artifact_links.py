@@ -120,8 +120,8 @@ async def test_an_agent_that_does_not_reach_the_bucket_sends_to_the_service_and_
 ) -> None:
     asked: list[str] = []
 
-    async def unreachable(_client: ServiceClient, link: ArtifactLink, *_: Any, **__: Any) -> None:
-        asked.append(f"{link.url}")
+    async def unreachable(_client: ServiceClient, url: str, *_: Any, **__: Any) -> None:
+        asked.append(url)
         raise StoreError("The service's file store cannot be reached: timed out.")
 
     monkeypatch.setattr(ServiceClient, "put_by_link", unreachable)
