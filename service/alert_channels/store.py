@@ -205,6 +205,11 @@ def unsubscribe(connection: Connection, subscriber: Subscriber, *, kept: Iterabl
     connection.execute(delete(alert_subscription).where(_is_of(subscriber), ~is_kept))
 
 
+def unsubscribe_one(connection: Connection, subscription_id: int) -> None:
+    """Forget a subscription."""
+    connection.execute(delete(alert_subscription).where(alert_subscription.c.id == subscription_id))
+
+
 def unsubscribe_all(connection: Connection, channel_id: int) -> None:
     """Forget all subscriptions of a channel."""
     of_channel = alert_subscription.c.channel_id == channel_id

@@ -57,6 +57,7 @@ def body_of(error: ApiError) -> dict[str, object]:
         "error": phrase(error.status),
         "message": sendable(error.message),
         "attributes": error.attributes,
+        **error.facts,
     }
     if isinstance(error, InvalidError):
         body["validation"] = {

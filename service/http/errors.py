@@ -30,10 +30,13 @@ class ApiError(Exception):
         *,
         attributes: Mapping[str, str | int | float] | None = None,
         headers: Mapping[str, str] | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.attributes = dict(attributes or {})
+        self.facts = dict(facts or {})
+        """Further fields at the top of the body, where the established service's clients look."""
         self.headers = dict(headers or {})
 
 

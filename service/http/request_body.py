@@ -22,6 +22,8 @@ from service.http.errors import (
 
 LIMIT_BYTES: Final = 1024 * 1024
 """The longest body, before and after unpacking."""
+LARGE_BYTES: Final = 16 * LIMIT_BYTES
+"""The longest body of a deployment, which has the scripts of many checks."""
 PATIENCE_S: Final = 30.0
 """How long a body may take to arrive."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
@@ -33,12 +35,13 @@ _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 class BodyGate:
     """Middleware for the routes under some prefixes: refuses bodies that are too large."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a gate may be told
         self,
         app: ASGIApp,
         *,
         prefixes: tuple[str, ...],
         streamed: str | None = None,
+        large: frozenset[str] = frozenset(),
         require_key: Callable[[Scope], Awaitable[None]] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
@@ -48,6 +51,8 @@ class BodyGate:
         """Raises for an invalid key before the body is read. None: the routes check it."""
         self._prefixes = prefixes
         self._streamed = streamed
+        self._large = large
+        """Paths whose bodies may have up to `LARGE_BYTES`: they hold the scripts of many checks."""
         """Routes below this path read their bodies themselves. None: no route does."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,10 +63,10 @@ class BodyGate:
         headers = Headers(scope=scope)
         try:
             await self._require(scope)
-            body = _unpack(
-                await self._read_in_time(receive, headers),
-                encoding=headers.get("content-encoding", ""),
-            )
+            most_bytes = LARGE_BYTES if scope["path"] in self._large else LIMIT_BYTES
+            packed = await self._read_in_time(receive, headers, most_bytes=most_bytes)
+            encoding = headers.get("content-encoding", "")
+            body = _unpack(packed, encoding=encoding, most_bytes=most_bytes)
             _require_json(scope, headers, body)
         except ClientDisconnect:
             return  # half a body is no request, and nobody is there to be told
@@ -83,20 +88,20 @@ class BodyGate:
         is_streamed = self._streamed is not None and path.startswith(self._streamed)
         return path.startswith(self._prefixes) and not is_streamed
 
-    async def _read_in_time(self, receive: Receive, headers: Headers) -> bytes:
+    async def _read_in_time(self, receive: Receive, headers: Headers, *, most_bytes: int) -> bytes:
         try:
             async with asyncio.timeout(self._patience_s):
-                return await self._read(receive, headers)
+                return await self._read(receive, headers, most_bytes=most_bytes)
         except TimeoutError as problem:
             raise SlowBodyError(
                 f"The body did not arrive within {self._patience_s:g} s; send it again.",
                 headers={"connection": "close"},
             ) from problem
 
-    async def _read(self, receive: Receive, headers: Headers) -> bytes:
+    async def _read(self, receive: Receive, headers: Headers, *, most_bytes: int) -> bytes:
         announced = headers.get("content-length", "0")
-        if announced.isdigit() and int(announced) > LIMIT_BYTES:
-            raise _too_large()
+        if announced.isdigit() and int(announced) > most_bytes:
+            raise _too_large(most_bytes)
         parts, size_bytes, more = [], 0, True
         while more:
             message = await receive()
@@ -104,8 +109,8 @@ class BodyGate:
                 raise ClientDisconnect
             part = message.get("body", b"")
             size_bytes += len(part)
-            if size_bytes > LIMIT_BYTES:
-                raise _too_large()
+            if size_bytes > most_bytes:
+                raise _too_large(most_bytes)
             parts.append(part)
             more = message.get("more_body", False)
         return b"".join(parts)
@@ -124,7 +129,7 @@ def _require_json(scope: Scope, headers: Headers, body: bytes) -> None:
         )
 
 
-def _unpack(body: bytes, *, encoding: str) -> bytes:
+def _unpack(body: bytes, *, encoding: str, most_bytes: int) -> bytes:
     if encoding.strip().lower() in ("", "identity") or not body:
         return body
     if encoding.strip().lower() not in _PACKINGS:
@@ -134,11 +139,11 @@ def _unpack(body: bytes, *, encoding: str) -> bytes:
         )
     inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
     try:
-        plain = inflater.decompress(body, LIMIT_BYTES + 1)
+        plain = inflater.decompress(body, most_bytes + 1)
     except zlib.error as problem:
         raise InvalidError("The body does not match its content-encoding.", keys=()) from problem
-    if len(plain) > LIMIT_BYTES:
-        raise _too_large()
+    if len(plain) > most_bytes:
+        raise _too_large(most_bytes)
     if not inflater.eof:
         raise InvalidError("The compressed body ends too early.", keys=())
     if inflater.unused_data:
@@ -148,10 +153,10 @@ def _unpack(body: bytes, *, encoding: str) -> bytes:
     return plain
 
 
-def _too_large() -> TooLargeError:
+def _too_large(most_bytes: int) -> TooLargeError:
     return TooLargeError(
-        f"The body is too large; use at most {LIMIT_BYTES} bytes.",
-        attributes={"limitBytes": LIMIT_BYTES},
+        f"The body is too large; use at most {most_bytes} bytes.",
+        attributes={"limitBytes": most_bytes},
         # What is still on its way is not read.
         headers={"connection": "close"},
     )

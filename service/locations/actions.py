@@ -49,6 +49,17 @@ def create(
     return _create(connection, _add_proxy(row, proxy_url, scope.vault), key)
 
 
+def create_without_key(connection: Connection, scope: Scope, body: LocationWrite) -> str:
+    """Make a location that no agent can run for before somebody makes a key; its id.
+
+    Raises:
+        ConflictError: the account has a location with this slug.
+    """
+    row = _build_row(scope.account_id, body, now_ms=scope.now_ms)
+    _insert(connection, _add_proxy(row, restore_proxy(body.proxy_url, None), scope.vault))
+    return row.id
+
+
 def _build_row(account_id: str, body: LocationWrite, *, now_ms: int) -> LocationRow:
     """What was sent, but for its proxy."""
     return LocationRow(
@@ -66,11 +77,15 @@ def _add_proxy(row: LocationRow, proxy_url: str | None, vault: Vault) -> Locatio
     return replace(row, **columns)
 
 
-def _create(connection: Connection, row: LocationRow, key: NewKey) -> NewLocation:
+def _insert(connection: Connection, row: LocationRow) -> None:
     slug = row.slug_name
     if any(one.slug_name == slug for one in store.list_all(connection, row.account_id)):
         raise ConflictError(f"A private location {slug} already exists; use another slugName.")
     store.insert_location(connection, row)
+
+
+def _create(connection: Connection, row: LocationRow, key: NewKey) -> NewLocation:
+    _insert(connection, row)
     key_id = _add_key(connection, row.id, key, now_ms=row.created_ms)
     return NewLocation(id=row.id, key_id=key_id, raw_key=key.raw, masked_key=key.masked)
 

@@ -1,7 +1,7 @@
 """`/v1/maintenance-windows`: when checks run and nobody is alerted."""
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from fastapi import Body, Path, Query
 from sqlalchemy import Connection
@@ -9,24 +9,19 @@ from starlette.responses import Response
 
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
-from service.http.errors import ConflictError, NotFoundError
 from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
 from service.http.responses import PageDep, page_of
 from service.http.routing import ONE, answers, json_model, keyed_operations
 from service.http.times import query_window_ms
-from service.maintenance import store
-from service.maintenance.model import WindowFilter, WindowRow, WindowShown, WindowWrite, render
+from service.maintenance import store, window_changes
+from service.maintenance.model import WindowFilter, WindowShown, WindowWrite, render
 from service.maintenance.rules import Plan, plan
+from service.maintenance.window_changes import find
 from service.vault.encryption import Scope
 
 router = keyed_operations("Maintenance windows", prefix="/v1/maintenance-windows")
 
-MOST_WINDOWS: Final = 500
-"""An account has no more that are not over: each is read when a check is about to alert."""
-
 WindowId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
-_NOBODY: Final = 0
-"""No window has this id."""
 
 
 @router.get("", responses=page_of(list[WindowShown], "A page of windows, oldest first."))
@@ -68,10 +63,7 @@ async def create_maintenance_window(
     planned = await _plan(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
-        _require_room(connection, scope, planned, but=_NOBODY)
-        values = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
-        window_id = store.add(connection, {**_columns(body, planned), **values})
-        row = _find(connection, scope.account_id, window_id)
+        row = window_changes.create(connection, scope, body, planned)
         answer = json_model(render(row), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=str(row.id), fields=sent_fields(body))
 
@@ -83,7 +75,7 @@ async def read_maintenance_window(
     window_id: WindowId, caller: CallerDep, backend: BackendDep
 ) -> Response:
     """Read a maintenance window."""
-    row = await backend.database.read(lambda c: _find(c, caller.account_id, window_id))
+    row = await backend.database.read(lambda c: find(c, caller.account_id, window_id))
     return json_model(render(row))
 
 
@@ -96,11 +88,8 @@ async def replace_maintenance_window(
     planned = await _plan(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
-        before = render(_find(connection, scope.account_id, window_id))
-        _require_room(connection, scope, planned, but=window_id)
-        values = {**_columns(body, planned), "updated_ms": scope.now_ms}
-        store.change(connection, window_id, values)
-        row = _find(connection, scope.account_id, window_id)
+        before = render(find(connection, scope.account_id, window_id))
+        row = window_changes.replace(connection, scope, window_id, body, planned)
         fields = changed_fields(before.model_dump(), render(row).model_dump())
         answer = json_model(render(row), headers=ignored)
         return Changed(answer=answer, resource_id=str(row.id), fields=fields)
@@ -111,49 +100,11 @@ async def replace_maintenance_window(
 @router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_maintenance_window(window_id: WindowId, changing: ChangeDep) -> Response:
     """Delete a maintenance window; one that is open ends now."""
-
-    def remove(connection: Connection, scope: Scope) -> None:
-        _find(connection, scope.account_id, window_id)
-        store.remove(connection, window_id)
-
-    return await changing.delete(str(window_id), remove)
+    return await changing.delete(
+        str(window_id), lambda c, scope: window_changes.delete(c, scope, window_id)
+    )
 
 
 async def _plan(body: WindowWrite) -> Plan:
     """The times of a window; in a thread, because COUNT is followed for a hundred years."""
     return await asyncio.to_thread(plan, body)
-
-
-def _find(connection: Connection, account_id: str, window_id: int) -> WindowRow:
-    row = store.find(connection, account_id, window_id)
-    if row is None:
-        raise NotFoundError(f"There is no maintenance window {window_id}.")
-    return row
-
-
-def _require_room(connection: Connection, scope: Scope, planned: Plan, *, but: int) -> None:
-    if planned.timing.over_ms <= scope.now_ms:
-        return
-    others = store.count_not_over(connection, scope.account_id, but=but, now_ms=scope.now_ms)
-    if others >= MOST_WINDOWS:
-        raise ConflictError(
-            f"The account has {others} maintenance windows that are not over; delete one first."
-        )
-
-
-def _columns(body: WindowWrite, planned: Plan) -> dict[str, Any]:
-    timing = planned.timing
-    return {
-        "name": body.name,
-        "tags": list(dict.fromkeys(body.tags or ())),
-        "is_announced": body.show_on_status_pages,
-        "starts_ms": timing.starts_ms,
-        "ends_ms": timing.ends_ms,
-        "rule": timing.rule,
-        "time_zone": timing.time_zone,
-        "over_ms": timing.over_ms,
-        "repeat_interval": body.repeat_interval,
-        "repeat_unit": body.repeat_unit,
-        "repeat_ends_ms": planned.repeat_ends_ms,
-        "rrule": body.rrule,
-    }

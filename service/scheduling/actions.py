@@ -28,6 +28,13 @@ def plan(connection: Connection, check_id: str, *, now_ms: int) -> None:
         store.put(connection, check_id, when, next_run_ms=next_due_ms(when, after_ms=now_ms))
 
 
+def wait_for_phase(connection: Connection, check_id: str, *, now_ms: int) -> None:
+    """Let a check that was to run at once wait for its turn, unless it is not scheduled."""
+    when = store.rhythm_of(connection, check_id)
+    if when is not None:
+        store.put(connection, check_id, when, next_run_ms=next_due_ms(when, after_ms=now_ms))
+
+
 def run_now(connection: Connection, check_id: str, *, now_ms: int) -> None:
     """Make a run of a check due now, unless it is not scheduled; it goes on by its phase."""
     when = store.rhythm_of(connection, check_id)

@@ -7,11 +7,9 @@ from fastapi import Body, Path, Query
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from service.db.ids import new_id
 from service.http.auth import CallerDep
 from service.http.cursors import CursorDep
 from service.http.dependencies import BackendDep
-from service.http.errors import ConflictError
 from service.http.mutations import (
     Changed,
     ChangeDep,
@@ -23,8 +21,7 @@ from service.http.routing import answers, json, json_model, keyed_operations
 from service.http.schema import NO_NUL
 from service.incidents import actions as incidents
 from service.incidents.api import show_all
-from service.incidents.rules import is_open
-from service.status_pages import page_changes, store
+from service.status_pages import page_changes, service_changes, store
 from service.status_pages.actions import find, find_service
 from service.status_pages.model import (
     ServiceList,
@@ -50,7 +47,6 @@ PageId = Annotated[str, Path(alias="statusPageId", pattern=NO_NUL, max_length=20
 _SERVICE: Final = "/{serviceId}"
 _PAGE: Final = "/{statusPageId}"
 _MOST_INCIDENTS: Final = 20
-_LOOKED_THROUGH: Final = 100
 
 
 @services_router.get("", responses=answers(200, ServiceList, "A part of them, oldest first."))
@@ -83,12 +79,9 @@ async def create_status_page_service(
     ignored = await creating.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
-        service_id = new_id(scope.now_ms)
-        row = {"id": service_id, "account_id": scope.account_id, "name": body.name}
-        store.add_service(connection, {**row, "created_ms": scope.now_ms, "updated_ms": None})
-        made = render_service(find_service(connection, scope.account_id, service_id))
-        answer = json_model(made, headers=ignored)
-        return Changed(answer=answer, resource_id=service_id, fields=sent_fields(body))
+        made = service_changes.create(connection, scope, body)
+        answer = json_model(render_service(made), headers=ignored)
+        return Changed(answer=answer, resource_id=made.id, fields=sent_fields(body))
 
     return await creating.make(change)
 
@@ -111,9 +104,7 @@ async def replace_status_page_service(
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = find_service(connection, scope.account_id, service_id)
-        values = {"name": body.name, "updated_ms": scope.now_ms}
-        store.change_service(connection, service_id, values)
-        after = find_service(connection, scope.account_id, service_id)
+        after = service_changes.rename(connection, scope, service_id, body)
         answer = json_model(render_service(after), headers=ignored)
         fields = changed_fields({"name": before.name}, {"name": after.name})
         return Changed(answer=answer, resource_id=service_id, fields=fields)
@@ -126,20 +117,9 @@ async def replace_status_page_service(
 )
 async def delete_status_page_service(service_id: ServiceId, changing: ChangeDep) -> Response:
     """Delete a service; cards and past incidents lose it. Refused while an incident touches it."""
-    return await changing.delete(service_id, lambda c, scope: _delete_service(c, scope, service_id))
-
-
-def _delete_service(connection: Connection, scope: Scope, service_id: str) -> None:
-    row = find_service(connection, scope.account_id, service_id)
-    newest = incidents.list_of_services(
-        connection, scope.account_id, [service_id], limit=_LOOKED_THROUGH
+    return await changing.delete(
+        service_id, lambda c, scope: service_changes.delete(c, scope, service_id)
     )
-    for one in newest:
-        if is_open(one.updates, now_ms=scope.now_ms):
-            raise ConflictError(
-                f"The incident {one.name} touches the service {row.name}; resolve it first."
-            )
-    store.remove_service(connection, service_id)
 
 
 @router.get("", responses=answers(200, StatusPageList, "A part of them, oldest first."))

@@ -452,7 +452,7 @@ REMOVALS: Final = (
         "::test_a_hello_that_is_written_after_its_key_ended_leaves_no_agent",
     ),
     Removal(
-        "service.locations.api.end_key",
+        "service.locations.location_changes.end_key",
         Skip("jobs.release_held_by"),
         "tests/faults/test_key_ended.py"
         "::test_what_an_ended_key_held_runs_elsewhere_long_before_its_lease_ends",

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from service.maintenance import api as maintenance_api
+from service.maintenance import window_changes
 from service.maintenance.actions import find_open, windows_between
 from tests.builders.engines import ON_SQLITE
 from tests.servers.public_api import ApiUser, PublicApi
@@ -133,7 +133,7 @@ async def test_a_wrong_field_is_named(alice: ApiUser, more: dict[str, Any], key:
 async def test_an_account_has_a_bounded_number_of_windows_that_are_not_over(
     alice: ApiUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance_api, "MOST_WINDOWS", 1)
+    monkeypatch.setattr(window_changes, "MOST_WINDOWS", 1)
     past = {"startsAt": "2020-01-01", "endsAt": "2020-01-02", "repeatInterval": None}
     over = await a_window(alice, **past)
     first = await a_window(alice)
