@@ -17,18 +17,20 @@ import structlog
 from sqlalchemy import Connection
 
 from contract.checks import HTTP_TYPES, CheckType, HeartbeatSpec, Lane, PlaywrightSpec
+from contract.job import TEST_SOURCES
 from contract.wire import Seconds, Wire, decode, encode
 from service.agents import actions as agents
 from service.certificates import secrets as certificates
 from service.checks.secrets import decrypt_spec, is_encrypted
 from service.clock import NO_GAP, Gap
 from service.jobs.engines import queue_of
-from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
+from service.jobs.model import LEASE_MS, Claimant, JobPlace, JobState, ReadyJob
 from service.jobs.queue import Assignment, JobQueue, ReadyQuery
 from service.jobs.ready_floors import ReadyFloors
 from service.jobs.settle import end_unreadable
 from service.jobs.unrelayed_pings import RECHECK_MS, PingGate, PingReports
 from service.locations.secrets import decrypt_proxy
+from service.sessions.announcements import announce_started
 from service.variables import secrets as variables
 from service.variables.model import Owner
 from service.variables.secrets import RunVariables
@@ -160,7 +162,16 @@ class _Assigner:
             if (until_ms := job.held_back_until_ms(who.agent_id)) > self.now_ms
         )
         self.queue.assign(self.connection, assignments)
+        self._announce_tests([job.id for job in ready if job.source in TEST_SOURCES])
         return len(ready) >= limit < wanted
+
+    def _announce_tests(self, job_ids: Sequence[int]) -> None:
+        """Tell those who follow tests which of these jobs run now."""
+        held = self.queue.find_held(self.connection, job_ids).values() if job_ids else ()
+        announce_started(
+            self.connection,
+            [job.session_id for job in held if job.session_id and job.state == JobState.LEASED],
+        )
 
     def _find_ready(self, query: ReadyQuery) -> list[ReadyJob]:
         """Find as many ready jobs as are asked for, besides those that may be held back.

@@ -9,17 +9,19 @@ from msgspec import structs
 from sqlalchemy import Connection
 
 from contract.checks import CheckType
-from contract.job import RunSource
+from contract.job import TEST_SOURCES, RunSource
 from contract.result import Result
 from service.checks import actions as checks
+from service.checks.model import CheckTerms
 from service.db.engine import need_alone
 from service.heartbeats import actions as heartbeats
 from service.jobs import actions as jobs
 from service.jobs.model import QUEUE_MS, HeldJob, JobState, Priority, RequeuedJob
-from service.jobs.rules import retry_delay_ms, strategy_of
+from service.jobs.rules import RetryStrategy, retry_delay_ms, strategy_of
 from service.locations import actions as locations
 from service.results.model import Record, ResultType, RunStatus
 from service.results.recording import ResultStore, record, store_of
+from service.sessions.actions import find_retry_strategy
 
 _LONGEST_S: Final = 86_400
 """No run takes longer, whatever an agent says."""
@@ -194,8 +196,8 @@ def _ms(duration_s: float) -> int:
 def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> RequeuedJob | None:
     """The next attempt of a failed run. None: the failure is final."""
     check = checks.find_terms(batch.connection, job.check_id)
-    strategy = strategy_of(check.doc, check.type) if check else None
-    if check is None or strategy is None or not check.activated:
+    strategy = _find_strategy(batch, job, check)
+    if strategy is None:
         return None
     first_ms = job.first_started_ms if job.first_started_ms is not None else seen.started_ms
     elapsed_ms = seen.stopped_ms - first_ms
@@ -204,7 +206,8 @@ def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> RequeuedJ
     if delay_ms is None:
         return None
     # A session has one run per location, and a parallel check looks from everywhere anyway.
-    may_move = not (strategy.same_region or check.run_parallel or job.session_id)
+    is_parallel = check is not None and check.run_parallel
+    may_move = not (strategy.same_region or is_parallel or job.session_id)
     due_ms = batch.now_ms + delay_ms
     return RequeuedJob(
         job_id=job.id,
@@ -217,6 +220,14 @@ def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> RequeuedJ
         first_started_ms=first_ms,
         returned_by=None,
     )
+
+
+def _find_strategy(batch: _Batch, job: HeldJob, check: CheckTerms | None) -> RetryStrategy | None:
+    """How the job's failed runs are retried. None: they are final."""
+    if job.source in TEST_SOURCES and job.session_id is not None:
+        given = find_retry_strategy(batch.connection, job.session_id)
+        return strategy_of({"retryStrategy": given}, CheckType(job.check_type))
+    return strategy_of(check.doc, check.type) if check and check.activated else None
 
 
 def _elsewhere(batch: _Batch, job: HeldJob) -> str:

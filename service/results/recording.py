@@ -22,6 +22,8 @@ from service.results.model import (
 from service.results.postgresql import PostgresResultStore
 from service.results.sqlite import SqliteResultStore
 from service.sessions import actions as sessions
+from service.sessions.announcements import announce_progress
+from service.sessions.model import ProgressKind
 
 
 class ResultStore(Protocol):
@@ -74,9 +76,19 @@ def record(connection: Connection, records: Sequence[Record], *, now_ms: int) ->
     for observe in _OBSERVERS if recorded else ():
         observe(connection, recorded, now_ms)
     _announce(connection, records)
-    for one in records:
-        if one.session_id is not None and one.result_type is ResultType.FINAL:
-            sessions.run_finished(connection, one.session_id, status=one.status, now_ms=now_ms)
+    for result_id, one in stored:
+        if one.session_id is not None:
+            _tell_session(connection, one.session_id, result_id, one, now_ms=now_ms)
+
+
+def _tell_session(
+    connection: Connection, session_id: str, result_id: str, one: Record, *, now_ms: int
+) -> None:
+    if one.source in TEST_SOURCES:
+        kind = ProgressKind.ERROR if one.cause else ProgressKind.RESULT
+        announce_progress(connection, session_id, kind, result_id=result_id)
+    if one.result_type is ResultType.FINAL:
+        sessions.run_finished(connection, session_id, status=one.status, now_ms=now_ms)
 
 
 def _announce(connection: Connection, records: Sequence[Record]) -> None:

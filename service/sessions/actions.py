@@ -1,6 +1,7 @@
 """What happens to sessions once they go on; each is part of the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -13,7 +14,7 @@ from service.locations import actions as locations
 from service.results.model import RunStatus
 from service.sessions import store
 from service.sessions.model import Session, SessionFinished, SessionStatus
-from service.sessions.rules import deadline_ms, latest_starts, worse
+from service.sessions.rules import after_end, deadline_ms, latest_starts, worse
 from service.variables import actions as variables
 from service.variables.model import Owner
 
@@ -90,6 +91,8 @@ def remove_old(connection: Connection, *, before_ms: int, most: int) -> int:
     ids = store.list_old(connection, before_ms=before_ms, most=most)
     if ids:
         store.remove(connection, ids)
+    if len(ids) < most:
+        store.remove_empty_tests(connection, before_ms=before_ms)
     return len(ids)
 
 
@@ -173,4 +176,22 @@ def _end(
     if ended and session.is_test:
         account_id = store.find_owner(connection, session.id)
         variables.forget(connection, Owner.check(account_id, session.check_id))
+    if ended and session.test:
+        _count_end(connection, session.test.test_session_id, status, now_ms=now_ms)
     return ended
+
+
+def _count_end(connection: Connection, test_id: str, status: SessionStatus, *, now_ms: int) -> None:
+    """A check of the test session has ended; the last one ends all of it."""
+    test = store.find_test(connection, test_id)
+    if test is None or test.stopped_ms is not None:
+        return
+    after = after_end(test, status, now_ms=now_ms)
+    store.settle_test(connection, after)
+    if after.stopped_ms is not None:
+        announce(connection, SessionFinished(test.id))
+
+
+def find_retry_strategy(connection: Connection, session_id: str) -> Mapping[str, Any] | None:
+    """How failed runs of a session of a test are retried. None: they are final."""
+    return store.find_retry_strategy(connection, session_id)

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from contract.checks import CheckType
 from contract.job import RunSource
 from service.checks import changes
+from service.checks.model import UnstoredCheck
 from service.checks.types.registry import ANY_TYPED
 from service.checks.types.url import URL
 from service.db.ids import new_id
@@ -34,13 +35,21 @@ from service.results.model import ResultType, RunStatus, StoredResult
 from service.results.shapes import CheckResultShown
 from service.results.views import render
 from service.sessions import store
-from service.sessions.model import Session, SessionStatus
+from service.sessions.model import (
+    Session,
+    SessionStatus,
+    TestMember,
+    TestSession,
+    TestStatus,
+)
 from service.sessions.watching import SessionState, Watch
 from service.vault.encryption import Scope
 
 _MAX_WAIT_S: Final = 30
 _JOB: Final = "checkRunJobs[0]"
 """Where the one job of a run stands in its body."""
+_ONLY: Final = "check"
+"""What the one check is called."""
 _PATH: Final = "/v1/test-sessions"
 _ONE: Final = "/{testSessionId}"
 _PASSES: Final = frozenset({SessionStatus.PASSED, SessionStatus.DEGRADED})
@@ -192,8 +201,9 @@ def start(connection: Connection, scope: Scope, body: AdHocRunWrite) -> Session:
         )
     except InvalidError as problem:
         raise _name_in_body(problem) from problem
+    test, session_id = _new_test(scope, check), new_id(scope.now_ms)
     session = Session(
-        id=new_id(scope.now_ms),
+        id=session_id,
         check_id=check.id,
         check_type=check.type,
         name=check.name,
@@ -204,8 +214,9 @@ def start(connection: Connection, scope: Scope, body: AdHocRunWrite) -> Session:
         stopped_ms=None,
         refresh_cache=body.refresh_cache,
         is_test=True,
+        test=TestMember(test_session_id=test.id, logical_id=_ONLY, run_id=session_id),
     )
-    store.insert_test(connection, session, check, account_id=scope.account_id)
+    store.insert_test(connection, test, [(session, check)])
     wanted = jobs.WantedRuns(
         check_id=check.id,
         location_ids=[known[place.slug]],
@@ -214,6 +225,23 @@ def start(connection: Connection, scope: Scope, body: AdHocRunWrite) -> Session:
     )
     jobs.add(connection, jobs.runs_of(wanted, check, now_ms=scope.now_ms))
     return session
+
+
+def _new_test(scope: Scope, check: UnstoredCheck) -> TestSession:
+    return TestSession(
+        id=new_id(scope.now_ms),
+        account_id=scope.account_id,
+        name=check.name,
+        status=TestStatus.RUNNING,
+        checks=1,
+        pending=1,
+        failed=0,
+        started_ms=scope.now_ms,
+        stopped_ms=None,
+        is_recorded=True,
+        suite_id=None,
+        metadata={},
+    )
 
 
 def _name_in_body(problem: InvalidError) -> InvalidError:

@@ -1,13 +1,18 @@
-"""A session: the runs of one check that somebody asked for, and what became of them."""
+"""A session: the runs of one check that somebody asked for, and what became of them.
 
+A test session has several of them, each of a check that is not stored.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from service.notices import SharedNotice
 
 
 class SessionStatus(StrEnum):
-    """How far a session is; the last four are final."""
+    """How far a session is; the last five are final."""
 
     STARTED = "STARTED"
     PROGRESS = "PROGRESS"
@@ -17,6 +22,7 @@ class SessionStatus(StrEnum):
     DEGRADED = "DEGRADED"
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
+    CANCELLED = "CANCELLED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,36 @@ class SessionFinished(SharedNotice):
     """Notice: the session has reached its final state."""
 
     session_id: str
+    """The id of a session of one check, or of a test session."""
+
+
+class ProgressKind(StrEnum):
+    """What happened to a run of a test session."""
+
+    STARTED = "STARTED"
+    """An agent has claimed it."""
+    RESULT = "RESULT"
+    """It has a result, of type FINAL or ATTEMPT."""
+    ERROR = "ERROR"
+    """It ended without a look at the target, or was cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgressed(SharedNotice):
+    """Notice: something happened to a run of a test session whose client named a suite."""
+
+    kind: ProgressKind
+    account_id: str
+    suite_id: str
+    """What the client calls all runs that it waits for: `checkRunSuiteId`."""
+    sequence_id: str
+    """The session of the check."""
+    run_id: str
+    """What the client calls the run: `checkRunId`."""
+    check_id: str
+    """The check under which the result is stored."""
+    result_id: str | None = None
+    """None: nothing was stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +69,21 @@ class LatestStarts:
     running_ms: int
     waiting_ms: int
     """The latest start of a late session that waits for its turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestMember:
+    """What a session is in a test session."""
+
+    test_session_id: str
+    logical_id: str
+    """What the client calls the check, or the id of the stored check."""
+    run_id: str
+    """What the client calls the run."""
+    tested_check_id: str | None = None
+    """The stored check of which a copy runs. None: there is none."""
+    retry_strategy: Mapping[str, Any] | None = None
+    """How failed runs are retried, as checks say it. None: they are final."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +111,49 @@ class Session:
     """Its place in that run, as long as it waits for its turn. None: it does not wait."""
     is_test: bool = False
     """Whether its check is not stored: it alerts nobody and counts nowhere."""
+    test: TestMember | None = None
+    """What it is in its test session. None: it is in none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """A session whose runs a client follows one by one."""
+
+    account_id: str
+    suite_id: str
+    run_id: str
+    check_id: str
+
+
+class TestStatus(StrEnum):
+    """How far a test session is."""
+
+    RUNNING = "RUNNING"
+    PASSED = "PASSED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestSession:
+    """A test session as it is stored."""
+
+    id: str
+    account_id: str
+    name: str
+    status: TestStatus
+    checks: int
+    """How many checks it runs."""
+    pending: int
+    """How many of them have not ended."""
+    failed: int
+    """How many of them have ended without passing."""
+    started_ms: int
+    stopped_ms: int | None
+    """None: it goes on."""
+    is_recorded: bool
+    """Whether lists show it."""
+    suite_id: str | None
+    """What the client calls all runs that it waits for. None: nobody waits for single runs."""
+    metadata: Mapping[str, Any]
+    """What the client says of the project, the repository and the environment."""

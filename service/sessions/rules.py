@@ -1,11 +1,18 @@
 """What the runs of a session add up to; pure."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final
 
 from contract.checks import SCRIPT_TYPES
 from service.results.model import RunStatus
-from service.sessions.model import LatestStarts, Session, SessionStatus
+from service.sessions.model import (
+    LatestStarts,
+    Session,
+    SessionStatus,
+    TestSession,
+    TestStatus,
+)
 
 _VERDICTS: Final = {
     RunStatus.PASSED: SessionStatus.PASSED,
@@ -23,6 +30,7 @@ _WORST_LAST: Final = (
     SessionStatus.TIMED_OUT,
     SessionStatus.FAILED,
 )
+_NO_PASS: Final = frozenset({SessionStatus.FAILED, SessionStatus.TIMED_OUT})
 _ON_THE_WAY: Final = {
     SessionStatus.STARTED: SessionStatus.STARTED,
     SessionStatus.PASSED: SessionStatus.PROGRESS,
@@ -41,6 +49,17 @@ _WAITING_DEADLINE_MS: Final = 24 * 60 * _MINUTE_MS
 def worse(known: SessionStatus, run: RunStatus) -> SessionStatus:
     """The worst run counts: FAILED, then TIMED_OUT, DEGRADED, PASSED."""
     return max(known, _VERDICTS[run], key=_WORST_LAST.index)
+
+
+def after_end(test: TestSession, status: SessionStatus, *, now_ms: int) -> TestSession:
+    """The test session once one of its checks has ended like this."""
+    failed = test.failed + (status in _NO_PASS)
+    if test.pending > 1:
+        return replace(test, pending=test.pending - 1, failed=failed)
+    verdict = TestStatus.FAILED if failed else TestStatus.PASSED
+    if status is SessionStatus.CANCELLED:
+        verdict = TestStatus.CANCELLED
+    return replace(test, pending=0, failed=failed, status=verdict, stopped_ms=now_ms)
 
 
 def render_status(session: Session) -> SessionStatus:

@@ -1,6 +1,6 @@
 """SQL of sessions."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -12,17 +12,27 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    exists,
     insert,
     or_,
     select,
+    union_all,
     update,
 )
 
 from service.checks.model import UnstoredCheck
 from service.db.ids import least_id
 from service.db.tables.checks import check_
-from service.db.tables.runs import session
-from service.sessions.model import LatestStarts, Session, SessionStatus
+from service.db.tables.runs import session, test_session
+from service.sessions.model import (
+    Followed,
+    LatestStarts,
+    Session,
+    SessionStatus,
+    TestMember,
+    TestSession,
+    TestStatus,
+)
 
 _ONE: Final = select(session).where(session.c.id == bindparam("session_id"))
 _OF_ACCOUNT: Final = _ONE.where(session.c.account_id == bindparam("account_id"))
@@ -101,6 +111,7 @@ def insert_sessions(connection: Connection, rows: Iterable[Session], *, account_
 
 
 def _values(row: Session, account_id: str) -> Mapping[str, Any]:
+    member = row.test
     return {
         "id": row.id,
         "account_id": account_id,
@@ -116,19 +127,29 @@ def _values(row: Session, account_id: str) -> Mapping[str, Any]:
         "group_run": row.group_run,
         "turn": row.turn,
         "is_test": row.is_test,
+        "test_session_id": member.test_session_id if member else None,
+        "logical_id": member.logical_id if member else None,
+        "test_run_id": member.run_id if member else None,
+        "tested_check_id": member.tested_check_id if member else None,
+        "retry_strategy": member.retry_strategy if member else None,
     }
 
 
 def insert_test(
-    connection: Connection, row: Session, check: UnstoredCheck, *, account_id: str
+    connection: Connection, test: TestSession, members: Sequence[tuple[Session, UnstoredCheck]]
 ) -> None:
-    """Store a new session with the check that it runs."""
-    of_check = {
-        "spec": check.spec,
-        "group_id": check.group_id,
-        "bundle_sha256": check.bundle_sha256,
-    }
-    connection.execute(insert(session), {**_values(row, account_id), **of_check})
+    """Store a new test session with the checks that it runs; there must be any."""
+    rows = [
+        {
+            **_values(row, test.account_id),
+            "spec": check.spec,
+            "group_id": check.group_id,
+            "bundle_sha256": check.bundle_sha256,
+        }
+        for row, check in members
+    ]
+    connection.execute(insert(test_session), {**asdict(test), "status": test.status.value})
+    connection.execute(insert(session), rows)
 
 
 def is_tested(connection: Connection, account_id: str, sha256: str) -> bool:
@@ -154,11 +175,12 @@ def find_of(connection: Connection, account_id: str, session_id: str) -> Session
 
 
 def list_open(connection: Connection, session_ids: Collection[str]) -> tuple[str, ...]:
-    """Those of these sessions that go on."""
-    found = select(session.c.id).where(
-        session.c.id.in_(session_ids), session.c.stopped_ms.is_(None)
+    """Those of these sessions, of single checks or of tests, that go on."""
+    found = (
+        select(table.c.id).where(table.c.id.in_(session_ids), table.c.stopped_ms.is_(None))
+        for table in (session, test_session)
     )
-    return tuple(connection.execute(found).scalars())
+    return tuple(connection.execute(union_all(*found)).scalars())
 
 
 def open_of_check(connection: Connection, check_id: str) -> tuple[Session, ...]:
@@ -216,6 +238,14 @@ def remove(connection: Connection, ids: Iterable[str]) -> None:
     connection.execute(_REMOVE, [{"session_id": session_id} for session_id in ids])
 
 
+def remove_empty_tests(connection: Connection, *, before_ms: int) -> None:
+    """Remove test sessions that were asked for before, and of which no check is left."""
+    has_members = exists().where(session.c.test_session_id == test_session.c.id)
+    connection.execute(
+        delete(test_session).where(test_session.c.id < least_id(before_ms), ~has_members)
+    )
+
+
 def _session(
     connection: Connection, query: Select[Any], values: Mapping[str, str | int]
 ) -> Session | None:
@@ -238,4 +268,95 @@ def _read(row: Row[Any]) -> Session:
         group_run=row.group_run,
         turn=row.turn,
         is_test=bool(row.is_test),
+        test=_read_member(row) if row.test_session_id else None,
     )
+
+
+def _read_member(row: Row[Any]) -> TestMember:
+    return TestMember(
+        test_session_id=row.test_session_id,
+        logical_id=row.logical_id,
+        run_id=row.test_run_id,
+        tested_check_id=row.tested_check_id,
+        retry_strategy=row.retry_strategy,
+    )
+
+
+_ONE_TEST: Final = select(test_session).where(test_session.c.id == bindparam("test_id"))
+_TEST_OF_ACCOUNT: Final = _ONE_TEST.where(test_session.c.account_id == bindparam("account_id"))
+_MEMBERS: Final = (
+    select(session).where(session.c.test_session_id == bindparam("test_id")).order_by(session.c.id)
+)
+_FOLLOWED: Final = (
+    select(
+        test_session.c.account_id,
+        test_session.c.suite_id,
+        session.c.test_run_id.label("run_id"),
+        session.c.check_id,
+    )
+    .join(session, session.c.test_session_id == test_session.c.id)
+    .where(session.c.id == bindparam("session_id"), test_session.c.suite_id.is_not(None))
+)
+_SETTLE_TEST: Final = (
+    update(test_session)
+    .where(test_session.c.id == bindparam("test_id"), test_session.c.stopped_ms.is_(None))
+    .values(
+        status=bindparam("new_status"),
+        pending=bindparam("new_pending"),
+        failed=bindparam("new_failed"),
+        stopped_ms=bindparam("new_stopped_ms"),
+    )
+)
+
+
+def find_test(connection: Connection, test_id: str) -> TestSession | None:
+    """A test session, whosever it is. None: there is none."""
+    return _test(connection, _ONE_TEST, {"test_id": test_id})
+
+
+def find_test_of(connection: Connection, account_id: str, test_id: str) -> TestSession | None:
+    """A test session of the account. None: it has none with this id."""
+    return _test(connection, _TEST_OF_ACCOUNT, {"test_id": test_id, "account_id": account_id})
+
+
+def list_members(connection: Connection, test_id: str) -> tuple[Session, ...]:
+    """The sessions of a test session, in the order of their ids."""
+    return tuple(map(_read, connection.execute(_MEMBERS, {"test_id": test_id})))
+
+
+def find_followed(connection: Connection, session_id: str) -> Followed | None:
+    """Who follows the runs of a session. None: nobody does."""
+    row = connection.execute(_FOLLOWED, {"session_id": session_id}).first()
+    return None if row is None else Followed(**row._mapping)  # noqa: SLF001 - as in `read_test`
+
+
+def find_retry_strategy(connection: Connection, session_id: str) -> Mapping[str, Any] | None:
+    """How failed runs of a session of a test are retried. None: they are final."""
+    query = select(session.c.retry_strategy).where(session.c.id == session_id)
+    found: Mapping[str, Any] | None = connection.execute(query).scalar()
+    return found
+
+
+def settle_test(connection: Connection, test: TestSession) -> None:
+    """Store how far a test session is, unless it has ended."""
+    values = {
+        "test_id": test.id,
+        "new_status": test.status.value,
+        "new_pending": test.pending,
+        "new_failed": test.failed,
+        "new_stopped_ms": test.stopped_ms,
+    }
+    connection.execute(_SETTLE_TEST, values)
+
+
+def _test(
+    connection: Connection, query: Select[Any], values: Mapping[str, str]
+) -> TestSession | None:
+    row = connection.execute(query, values).first()
+    return None if row is None else read_test(row)
+
+
+def read_test(row: Row[Any]) -> TestSession:
+    """A row of `test_session`."""
+    values = {**row._mapping, "status": TestStatus(row.status)}  # noqa: SLF001 - SQLAlchemy's documented face of a row
+    return TestSession(**{**values, "is_recorded": bool(row.is_recorded)})

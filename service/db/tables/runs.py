@@ -42,6 +42,30 @@ run_trigger: Final = Table(
     sqlite_autoincrement=True,  # people may know triggers by number
 )
 
+test_session: Final = Table(
+    # Runs of checks that are not stored; each check has a row of `session`.
+    "test_session",
+    declared,
+    Column("id", String, primary_key=True),
+    Column("account_id", ForeignKey(account.c.id, ondelete="CASCADE"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("status", String, nullable=False),  # service.sessions.model.TestStatus
+    Column("checks", Integer, nullable=False),
+    Column("pending", Integer, nullable=False),  # checks that have not ended
+    Column("failed", Integer, nullable=False),  # checks that have ended without passing
+    Column("started_ms", BigInteger, nullable=False),
+    Column("stopped_ms", BigInteger),  # None: it goes on
+    Column("is_recorded", Boolean, nullable=False),  # whether lists show it
+    Column("suite_id", String),  # of the client's; None: nobody waits for single runs
+    Column("metadata", JSON, nullable=False),  # what the client says of project and repository
+    Index(
+        "ix_test_session_recorded",
+        *("account_id", "id"),
+        sqlite_where=text("is_recorded"),
+        postgresql_where=text("is_recorded"),
+    ),
+)
+
 session: Final = Table(
     "session",
     declared,
@@ -63,7 +87,18 @@ session: Final = Table(
     Column("spec", LargeBinary),  # as that of checks
     Column("group_id", BigInteger),  # None: it is in no group
     Column("bundle_sha256", String),  # None: it is no suite
+    Column("test_session_id", String),  # the test session that it is part of; None: of none
+    Column("logical_id", String),  # of the client's; None: it is part of no test session
+    Column("test_run_id", String),  # likewise
+    Column("tested_check_id", String),  # the stored check of which a copy runs; None: none
+    Column("retry_strategy", JSON(none_as_null=True)),  # of a test; None: a failed run is final
     Index(None, "check_id"),
+    Index(
+        "ix_session_test_session_id",
+        *("test_session_id", "id"),
+        sqlite_where=text("test_session_id IS NOT NULL"),
+        postgresql_where=text("test_session_id IS NOT NULL"),
+    ),
     Index(
         "ix_session_group_run",
         *("group_run", "turn"),
