@@ -81,6 +81,13 @@ SERVICE_ROWS: Final = (
         "Addresses that agents' requests come from, such as cellar=192.0.2.7, for allowlists.",
     ),
     (
+        "REGION_LOCATIONS",
+        (
+            "Private locations that run checks of public regions, such as eu-west-1=cellar or "
+            "*=default. Default: none; picket up sets *=default."
+        ),
+    ),
+    (
         "SERVICE_MASTER_KEY",
         (
             "The key that encrypts secrets in the database: 32 bytes in hex or base64. "

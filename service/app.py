@@ -439,6 +439,7 @@ def _backend(  # noqa: PLR0913 - what a service is made of
         artifacts=artifacts,
         exporter=exporter_of(database, time.monotonic),
         addresses=settings.static_addresses,
+        regions=settings.region_locations,
         badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,
         sends_status_mails=settings.smtp_server is not None and settings.public_url is not None,
         sending=_sending_tools(settings),

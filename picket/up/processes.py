@@ -294,6 +294,7 @@ def service_program(
             "SERVICE_DATA_DIR": str(folder.service),
             # What shows results as they come asks for those of a dozen checks each second.
             "RESULT_LISTS_PER_MINUTE": "600",
+            "REGION_LOCATIONS": "*=default",
             "FIRST_API_KEY_FILE": str(folder.api_key_file),
             "FIRST_LOCATION_KEY_FILE": str(folder.location_key_file),
         },

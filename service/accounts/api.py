@@ -173,7 +173,7 @@ async def read_caller(caller: CallerDep, backend: BackendDep) -> Response:
 
 async def _read_entitlements(account_id: str, backend: Backend) -> Response:
     slugs = await backend.database.read(lambda c: locations.list_ids_by_slug(c, account_id))
-    return json_model(render_entitlements(slugs, REGIONS))
+    return json_model(render_entitlements(backend.regions.list_regions(REGIONS, slugs), REGIONS))
 
 
 async def _read_own(caller: Caller, backend: Backend) -> AccountShown:
@@ -203,10 +203,10 @@ def render_account(row: AccountRow, *, alert_settings: dict[str, Any]) -> Accoun
     )
 
 
-def render_entitlements(slugs: Collection[str], regions: Mapping[str, str]) -> EntitlementsShown:
-    """What an account with private locations of these slugs may use."""
+def render_entitlements(served: Collection[str], regions: Mapping[str, str]) -> EntitlementsShown:
+    """What an account may use. `served`: the regions in which something runs."""
     offered = [
-        RegionOffered(id=region, name=name, available=region in slugs)
+        RegionOffered(id=region, name=name, available=region in served)
         for region, name in regions.items()
     ]
     return EntitlementsShown(

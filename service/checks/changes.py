@@ -217,7 +217,7 @@ def _find_changed(
     connection: Connection, scope: Scope, group: GroupRow
 ) -> list[tuple[CheckRow, ResolvedCheck]]:
     """The checks of a group that come to something else by it now."""
-    owned = read_locations(connection, scope.account_id)
+    owned = read_locations(connection, scope)
     specs = store.find_specs(connection, group.id)
     changed = []
     for stored in store.list_members(connection, scope.account_id, group.id):
@@ -263,7 +263,7 @@ def _resolve(
     kind: CheckType,
     group: GroupRow | None,
 ) -> ResolvedCheck:
-    owned = read_locations(connection, scope.account_id)
+    owned = read_locations(connection, scope)
     effect = resolve_check(connection, owned, doc, kind=kind, group=group)
     lacks_secrets = group is not None and group.secrets is not None and kind is CheckType.API
     return effect.without_spec if lacks_secrets else effect

@@ -8,6 +8,7 @@ from contract.checks import SPEC_TYPES, CheckType, Lane
 from contract.targets import format_value
 from service.alert_channels.model import NO_SUBSCRIPTIONS, CheckSubscriptions
 from service.http.errors import InvalidError
+from service.locations.regions import NO_REGIONS, RegionLocations
 from service.variables.model import VariableRow
 
 if TYPE_CHECKING:
@@ -179,16 +180,23 @@ LOCATION_FIELDS: Final = ("privateLocations", "locations")
 NO_LOCATION = "You have to set at least one `location` or `privateLocation`"
 
 
-def resolve_locations(ids: Mapping[str, str], doc: Mapping[str, Any], kind: CheckType) -> list[str]:
-    """The ids of the locations at which the check runs, in its own order.
+def resolve_locations(
+    ids: Mapping[str, str],
+    doc: Mapping[str, Any],
+    kind: CheckType,
+    *,
+    regions: RegionLocations = NO_REGIONS,
+) -> list[str]:
+    """The ids of the locations at which the check runs, in its own order, each once.
 
     `ids`: those of the account, by slug, oldest first.
 
     Raises:
         InvalidError: it names a location that is not there, or none.
     """
-    require_known_locations(doc, list(ids))
-    wanted = [*doc["privateLocations"], *doc["locations"]]
+    require_known_locations(doc, list(ids), regions=regions)
+    served = (regions.find_slug(region, ids) for region in doc["locations"])
+    wanted = [*doc["privateLocations"], *(slug for slug in served if slug)]
     found = [ids[slug] for slug in dict.fromkeys(wanted)]
     if not found and kind is CheckType.HEARTBEAT:
         # Nothing is looked at from there: somebody has to say that the ping did not come.
@@ -198,8 +206,10 @@ def resolve_locations(ids: Mapping[str, str], doc: Mapping[str, Any], kind: Chec
     return found
 
 
-def require_known_locations(doc: Mapping[str, Any], slugs: Sequence[str]) -> None:
-    """Refuse a location of a check or a group that is none of these.
+def require_known_locations(
+    doc: Mapping[str, Any], slugs: Sequence[str], *, regions: RegionLocations = NO_REGIONS
+) -> None:
+    """Refuse a location of a check or a group that is none of these, nor stands for a region.
 
     Raises:
         InvalidError: it names one.
@@ -213,9 +223,9 @@ def require_known_locations(doc: Mapping[str, Any], slugs: Sequence[str]) -> Non
                 keys=(f"privateLocations[{order}]",),
             )
     for order, region in enumerate(doc["locations"]):
-        if region not in slugs:
+        if regions.find_slug(region, slugs) is None:
             raise InvalidError(
-                f'"locations[{order}]" is {region}, and nothing runs there: this installation'
-                f" serves a region only through a private location with its name; {have}.",
+                f'"locations[{order}]" is {region}, and nothing runs there:'
+                f" {regions.explain(region, slugs)}.",
                 keys=(f"locations[{order}]",),
             )

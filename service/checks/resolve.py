@@ -37,9 +37,10 @@ from service.groups.rules import apply_group
 from service.http.errors import InvalidError
 from service.http.schema import RequestModel
 from service.locations import actions as locations
+from service.locations.regions import RegionLocations
 from service.snippets import actions as snippets
 from service.variables.schemas import EnvironmentVariable
-from service.vault.encryption import DecryptionError, Vault
+from service.vault.encryption import DecryptionError, Scope, Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class AccountLocations:
     account_id: str
     locations: Mapping[str, str]
     """Ids by slug, oldest first."""
+    regions: RegionLocations
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,10 @@ class ResolvedCheck:
         return bool(self.columns["applied"] == row.applied and self.columns["spec"] == spec)
 
 
-def read_locations(connection: Connection, account_id: str) -> AccountLocations:
+def read_locations(connection: Connection, scope: Scope) -> AccountLocations:
     """Asked once, however many checks it is for."""
-    return AccountLocations(account_id, locations.list_ids_by_slug(connection, account_id))
+    ids = locations.list_ids_by_slug(connection, scope.account_id)
+    return AccountLocations(scope.account_id, ids, scope.regions)
 
 
 def resolve_check(
@@ -97,7 +100,7 @@ def resolve_check(
             location.
     """
     whole = apply_group(doc, kind, group) if group else doc
-    location_ids = resolve_locations(owned.locations, whole, kind)
+    location_ids = resolve_locations(owned.locations, whole, kind, regions=owned.regions)
     spec = complete_spec(
         connection, owned.account_id, build_spec(whole, kind), doc=whole, group=group
     )

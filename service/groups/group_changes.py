@@ -103,7 +103,8 @@ def _build_columns(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Columns of its row, and its body."""
     doc = restore_hidden(build_doc(body), stored)
-    require_known_locations(doc, list(locations.list_ids_by_slug(connection, scope.account_id)))
+    slugs = list(locations.list_ids_by_slug(connection, scope.account_id))
+    require_known_locations(doc, slugs, regions=scope.regions)
     find_phases(connection, scope.account_id, doc)
     return {"name": body.name, "form": body.form}, doc
 

@@ -19,6 +19,7 @@ from service.exporter.pages import Exporter
 from service.http.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
+from service.locations.regions import NO_REGIONS, RegionLocations
 from service.object_store.model import ObjectStore
 from service.oidc.provider import OpenIdProvider
 from service.sessions.waiting import SessionWaiters
@@ -60,6 +61,8 @@ class Backend:
     """Keeps copies of results that were removed here. None: nothing does."""
     addresses: StaticAddresses = NO_ADDRESSES
     """Where checks' requests come from, as the operator has set it."""
+    regions: RegionLocations = NO_REGIONS
+    """Where checks that name a region run, as the operator has set it."""
     badges_for_anyone: bool = False
     """Whether badges need no API key."""
     sends_status_mails: bool = False

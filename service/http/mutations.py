@@ -89,7 +89,7 @@ class Mutation:
 
     def _scope(self, connection: Connection) -> Scope:
         now_ms = self.backend.clock.now_ms(connection)
-        return Scope(self.account_id, now_ms, self.backend.vault)
+        return Scope(self.account_id, now_ms, self.backend.vault, self.backend.regions)
 
     def _make(self, connection: Connection, change: Change, scope: Scope) -> Response:
         changed = change(connection, scope)

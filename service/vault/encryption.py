@@ -10,6 +10,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from service.http.errors import UnreadableError
+from service.locations.regions import NO_REGIONS, RegionLocations
 from service.vault.master_keys import KEY_ID_BYTES, key_id
 
 _VERSION: Final = b"\1"
@@ -83,11 +84,14 @@ def _associated_data(head: bytes, place: Place) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose things are changed, when, and what encrypts their secrets."""
+    """Whose things are changed, when, and by what."""
 
     account_id: str
     now_ms: int
     vault: Vault
+    """Encrypts their secrets."""
+    regions: RegionLocations = NO_REGIONS
+    """Where checks that name a region run."""
 
 
 @dataclass(frozen=True, slots=True)

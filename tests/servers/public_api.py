@@ -29,6 +29,7 @@ from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
 from service.locations import actions as locations
+from service.locations.regions import NO_REGIONS, RegionLocations
 from service.object_store.folder import FolderStore
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
@@ -149,6 +150,7 @@ async def serve_public_api(
     *,
     per_minute: int = 1_000_000,
     trace_viewer: ViewerAddress = NO_VIEWER,
+    regions: RegionLocations = NO_REGIONS,
     postgresql_url: str | None = None,
 ) -> AsyncIterator[PublicApi]:
     """Serve it with a first account, Alice's.
@@ -160,7 +162,7 @@ async def serve_public_api(
     if postgresql_url is None:
         await database.write(metadata.create_all)
     backend = _backend(database, directory, per_minute=per_minute)
-    backend = replace(backend, trace_viewer=trace_viewer)
+    backend = replace(backend, trace_viewer=trace_viewer, regions=regions)
     secrets = await database.write(
         lambda c: accounts.first_start(c, PEPPER, now_ms=backend.clock.now_ms(c))
     )

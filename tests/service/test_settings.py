@@ -48,6 +48,7 @@ def test_every_setting_is_read() -> None:
             "METRICS_ACCESS": "Anyone",
             "BADGE_ACCESS": "Anyone",
             "STATIC_ADDRESSES": "cellar=192.0.2.7",
+            "REGION_LOCATIONS": "eu-west-1=cellar, *=default",
             "SERVICE_MASTER_KEY": f"{'a1' * 32} {'b2' * 32}",
             "KEY_PEPPER": "p" * 32,
             "API_REQUESTS_PER_MINUTE": "1",
@@ -78,6 +79,7 @@ def test_every_setting_is_read() -> None:
     assert settings.metrics_access is MetricsAccess.ANYONE
     assert settings.badge_access is BadgeAccess.ANYONE
     assert settings.static_addresses.of_version(4) == ["192.0.2.7"]
+    assert settings.region_locations.slugs == {"eu-west-1": "cellar", "*": "default"}
     assert settings.master_keys == (b"\xa1" * 32, b"\xb2" * 32)
     assert "a1a1" not in repr(settings)
     assert settings.key_pepper == "p" * 32
