@@ -26,6 +26,7 @@ from service.http.docs_page import install_page
 from service.http.error_responses import install_errors
 from service.http.openapi import document_of, install_openapi
 from service.http.request_body import BodyGate
+from service.http.server.list_parameters import ListParameters
 from service.incidents import api as incidents
 from service.locations import api as locations
 from service.maintenance import api as maintenance
@@ -112,6 +113,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
         streamed=bundles.PREFIX,
         require_key=partial(require_key, backend),
     )
+    app.add_middleware(ListParameters, prefixes=PREFIXES)
     app.add_middleware(CustomDomains, backend=backend)
 
 
