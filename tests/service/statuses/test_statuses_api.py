@@ -25,22 +25,13 @@ async def status_of(user: ApiUser, check: dict[str, Any]) -> dict[str, Any]:
     return status
 
 
-async def test_a_check_without_results_has_a_status_that_says_so(alice: ApiUser) -> None:
+async def test_a_check_without_results_has_no_status_yet(alice: ApiUser) -> None:
     check = await a_check(alice)
-    assert await status_of(alice, check) == {
-        "name": "Home",
-        "checkId": check["id"],
-        "hasFailures": False,
-        "hasErrors": False,
-        "isDegraded": False,
-        "longestRun": None,
-        "shortestRun": None,
-        "lastRunLocation": None,
-        "lastCheckRunId": None,
-        "sslDaysRemaining": None,
-        "created_at": check["created_at"],
-        "updated_at": None,
-    }
+    answer = await alice.get(f"{PATH}/{check['id']}")
+    assert (answer.status, answer.body["message"]) == (
+        404,
+        f"The check {check['id']} has no result yet.",
+    )
 
 
 async def test_a_status_is_that_of_the_newest_final_result(api: PublicApi, alice: ApiUser) -> None:
@@ -111,11 +102,21 @@ async def test_the_statuses_of_all_checks_come_in_one_answer(
     api: PublicApi, alice: ApiUser
 ) -> None:
     checks = [await a_check(alice, name=f"Check {number}") for number in range(102)]
-    await store(api, checks[100], FAILED)
+    for number, check in enumerate(checks):
+        await store(api, check, FAILED if number == 100 else passed())
     listed = (await alice.get(PATH)).body
     assert [one["checkId"] for one in listed] == [one["id"] for one in checks]
     assert [one["checkId"] for one in listed if one["hasFailures"]] == [checks[100]["id"]]
     assert listed[100] == await status_of(alice, checks[100])
+
+
+async def test_a_check_without_results_is_not_listed_as_one_without_faults(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    never_ran, ran = await a_check(alice), await a_check(alice)
+    await store(api, ran, passed())
+    listed = [one["checkId"] for one in (await alice.get(PATH)).body]
+    assert (never_ran["id"] in listed, ran["id"] in listed) == (False, True)
 
 
 async def test_of_two_results_of_one_millisecond_all_take_the_same_for_the_newest(
