@@ -16,6 +16,7 @@ help: ## Print these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 SETUP_FILES := pyproject.toml uv.lock scripts/setup.sh
+CLIENT_FILES := $(wildcard tests/clients/checkly/*.json)
 RUNTIME_FILES := $(wildcard runners/installation/*.* runners/harness/runtimes/*/* runners/harness/runtimes/*/node/*)
 
 # The last does all that the others do, and a goal wants one of them: what is missing is named once.
@@ -26,7 +27,7 @@ RUNTIME_FILES := $(wildcard runners/installation/*.* runners/harness/runtimes/*/
 .venv/.ready-for-scripts: $(SETUP_FILES) $(RUNTIME_FILES)
 	@sh scripts/setup.sh scripts
 
-.venv/.ready-for-tests: $(SETUP_FILES) $(RUNTIME_FILES)
+.venv/.ready-for-tests: $(SETUP_FILES) $(RUNTIME_FILES) $(CLIENT_FILES)
 	@sh scripts/setup.sh tests
 
 run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="--until-results 30" stops by itself

@@ -106,10 +106,18 @@ install_for_scripts() {
     fi
 }
 
+# The established command line, which tests run against the service; without a network they skip it.
+install_clients() {
+    .venv/bin/python -m tests.clients.installation || [ -z "${CI:-}" ] || {
+        say "failed: the command line that the tests run is not installed"
+        exit 2
+    }
+}
+
 PYTHON=$(find_python)
 install_packages
 install_uv
 install_libraries
 [ "$GOAL" = libraries ] || install_for_scripts
-[ "$GOAL" != tests ] || touch .venv/.ready-for-tests
+[ "$GOAL" != tests ] || { install_clients && touch .venv/.ready-for-tests; }
 say "ready"

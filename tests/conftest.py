@@ -75,6 +75,7 @@ FIRST = (
     "tests/house",
     "tests/service/http/test_contract",
     "tests/system",
+    "tests/clients/test_",
     "tests/docs/test_api_walk",
     "tests/faults",
     "tests/soak",
@@ -86,6 +87,7 @@ FIRST = (
 
 SLOW = (
     "tests/system",
+    "tests/clients/test_",
     "tests/faults",
     "tests/soak",
     "tests/deploy/test_alive",

@@ -1,0 +1,9 @@
+import type { Page } from '@playwright/test'
+
+export class HomePage {
+  constructor(private readonly page: Page) {}
+
+  open() {
+    return this.page.goto('/')
+  }
+}
