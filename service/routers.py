@@ -34,8 +34,8 @@ from service.reporting import api as reporting
 from service.results import api as result_lists
 from service.results import api as results
 from service.runtimes import api as runtimes
-from service.sessions import ad_hoc
 from service.sessions import api as sessions
+from service.sessions.ad_hoc import api as ad_hoc
 from service.snippets import api as snippets
 from service.status_pages import api as status_pages
 from service.status_pages import public as public_status_pages

@@ -41,7 +41,9 @@ class ProgressKind(StrEnum):
     RESULT = "RESULT"
     """It has a result, of type FINAL or ATTEMPT."""
     ERROR = "ERROR"
-    """It ended without a look at the target, or was cancelled."""
+    """It ended without a look at the target."""
+    CANCELLED = "CANCELLED"
+    """Somebody cancelled it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """What the API needs to know of a check type, and the models that follow from it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import create_model
 
 from contract.checks import SPEC_TYPES, CheckType
+from contract.result import Outcome
 from service.analytics.measures import Analytics
 from service.checks.schemas import CheckShown, CheckWrite
 
@@ -37,6 +38,9 @@ class TypeDefinition:
     """A further sentence on creating one."""
     analytics: Analytics | None = None
     """What is measured of its runs. None: nothing is."""
+    render_seen: Callable[[Outcome], Mapping[str, Any]] | None = None
+    """What was asked and seen, as the established service's command line prints it of monitors
+    without HTTP. None: it prints nothing of the kind."""
 
     @property
     def kind(self) -> CheckType:

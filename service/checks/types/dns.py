@@ -1,10 +1,11 @@
 """DNS monitors in the API."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from contract.checks import CheckType
+from contract.result import DnsEvidence, Outcome
 from contract.targets import dns_name_problem, hostname_problem
 from service.analytics.measures import TOTAL, Analytics
 from service.checks.fields import AnyComparison, AssertionWrite, Listing, PortNumber, ShortThreshold
@@ -76,10 +77,38 @@ class DnsCheckWrite(MinuteCheckWrite):
     """Milliseconds after which a result fails. Null: never."""
 
 
+def render_answer(outcome: Outcome) -> dict[str, Any]:
+    """What was asked, of which name server, and what it answered."""
+    seen = outcome.evidence
+    if not isinstance(seen, DnsEvidence):
+        return {}
+    host, _, port = seen.name_server.rpartition(":")
+    is_split = bool(host) and port.isdecimal()
+    name_server = host.strip("[]") if is_split else seen.name_server
+    number = int(port) if is_split else None
+    response = {
+        "returnCode": seen.response_code,
+        "responseTime": round(outcome.response_time_ms or 0),
+        "answer": seen.text,
+    }
+    return {
+        "request": {
+            "query": seen.query,
+            "recordType": seen.record_type,
+            "nameServer": name_server,
+            "port": number,
+            "protocol": seen.protocol,
+        },
+        "nameServerInfo": {"host": name_server, "port": number},
+        "response": response if seen.response_code is not None else None,
+    }
+
+
 DNS = TypeDefinition(
     write=DnsCheckWrite,
     purpose="Asks a name server and judges its answer.",
     start={"request": {"recordType": "A"}},
     example={"name": "Zone", "request": {"recordType": "A", "query": "shop.example"}, **PLACES},
     analytics=Analytics(path="dns", measures=(TOTAL,)),
+    render_seen=render_answer,
 )

@@ -1,10 +1,11 @@
 """TCP monitors in the API."""
 
-from typing import Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from contract.checks import CheckType
+from contract.result import Outcome, TcpEvidence
 from service.analytics.measures import SOCKET, Analytics
 from service.checks.fields import (
     AssertionWrite,
@@ -61,9 +62,23 @@ class TcpCheckWrite(CheckWrite):
     """Milliseconds after which a result fails. Null: never."""
 
 
+_DETAILS: Final = ("code", "syscall", "address", "port", "errno", "hostname")
+
+
+def render_connection(outcome: Outcome) -> dict[str, Any]:
+    """What the peer sent, or why there was no connection in the system's words."""
+    seen = outcome.evidence
+    if not isinstance(seen, TcpEvidence):
+        return {}
+    detail = outcome.failure.detail if outcome.failure else {}
+    error = {name: detail[name] for name in _DETAILS if name in detail}
+    return {"response": {"data": seen.response, "error": error if "code" in error else None}}
+
+
 TCP = TypeDefinition(
     write=TcpCheckWrite,
     purpose="Connects to a port, and reads what the server says.",
     example={"name": "Mail", "request": {"hostname": "mail.example", "port": 25}, **PLACES},
     analytics=Analytics(path="tcp-checks", measures=SOCKET),
+    render_seen=render_connection,
 )

@@ -1,0 +1,1 @@
+"""Test sessions: checks that are not stored run once on the agents of a location."""
