@@ -204,7 +204,7 @@ def _http_failure(spec: HttpSpec, seen: Observation) -> Failure | None:
             f"The response status is {status}; this check expects 400 or above."
         )
     # Hardly anyone expects a server's own faults, so the hint is left out there.
-    hint = ", with shouldFail anything from 400 on" if status < LOWEST_SERVER_FAULT else ""
+    hint = ", unless the check expects failure" if status < LOWEST_SERVER_FAULT else ""
     return Failure(
         kind=FailureKind.HTTP_STATUS,
         message=f"The response status is {status}; anything below 400 passes{hint}.",

@@ -127,12 +127,11 @@ def test_a_bad_status_is_named_in_the_sentence() -> None:
     assert outcome.failure.detail == {"code": 503}
 
 
-def test_whoever_wants_a_404_is_told_of_should_fail() -> None:
+def test_whoever_wants_a_404_is_told_in_words_that_a_check_can_expect_failure() -> None:
     outcome = judge(a_url_spec(), an_http_observation(404))
     assert outcome.failure is not None
     assert outcome.failure.message == (
-        "The response status is 404; anything below 400 passes,"
-        " with shouldFail anything from 400 on."
+        "The response status is 404; anything below 400 passes, unless the check expects failure."
     )
     wanted = judge(a_url_spec(should_fail=True), an_http_observation(404))
     assert wanted.status is Status.PASSED
