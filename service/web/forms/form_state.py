@@ -258,7 +258,8 @@ class Parser:
         shape = field.shapes[int(chosen)]
         if shape.field is None:
             return shape.constant
-        return self.parse(shape.field, state["of"], stored if shape.fits(stored) else {}, path)
+        value = self.parse(shape.field, state["of"], stored if shape.fits(stored) else ABSENT, path)
+        return {} if value is ABSENT else value
 
     def _json(self, field: Field, state: str, path: str) -> Any:
         if not state.strip():

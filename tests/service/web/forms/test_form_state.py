@@ -86,6 +86,15 @@ def test_a_required_field_is_sent_even_when_it_is_empty() -> None:
     assert parse(field_of("environmentVariables[].value"), "") == ""
 
 
+def test_a_box_that_is_not_ticked_says_no_and_is_not_missing() -> None:
+    incident = field_of("triggerIncident")
+    (shape,) = (str(at) for at, one in enumerate(incident.shapes) if one.field)
+    blank = [("i#shape", shape), ("i.name", ""), ("i.notifySubscribers", "false")]
+    for stored in (ABSENT, None):
+        body = parse(incident, collect(incident, Sent(blank), "i"), stored)
+        assert (body["notifySubscribers"], body["name"]) == (False, "")
+
+
 def test_a_field_that_the_form_does_not_have_keeps_its_value() -> None:
     sent = Sent([("name", "New")])
     state = collect(_API, sent, "")
