@@ -8,7 +8,7 @@ from html import unescape
 from typing import Any, Final, Literal
 
 import pytest
-from playwright.async_api import Browser, Dialog
+from playwright.async_api import Browser, Dialog, Page
 
 from contract.assertions import AssertionResult, Comparison, Source
 from contract.evidence import BrowserEvidence, Hop, HttpEvidence, ScriptError
@@ -127,6 +127,22 @@ async def test_assertions_that_fail_come_first(api: PublicApi, web: WebUser) -> 
 
     assert text.index("$.part1") < text.index("$.part0")
     assert "1 of 2 failed" in text
+
+
+async def test_an_assertion_that_failed_has_one_bar_on_every_screen(
+    api: PublicApi, page: Page
+) -> None:
+    check = await made(api.alice)
+    await store(api, check, passed(assertions=(an_assertion(0, "degraded", "it should be ok"),)))
+    path = await path_of_newest(api, check)
+    shadows = (
+        "[...document.querySelectorAll('tr.is-bad, tr.is-bad > td')]"
+        ".filter((one) => getComputedStyle(one).boxShadow !== 'none').length"
+    )
+    for width in (390, 1440):
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.goto(path)
+        assert await page.evaluate(shadows) == 1
 
 
 async def test_a_missed_run_says_why_and_what_to_do(api: PublicApi, web: WebUser) -> None:
