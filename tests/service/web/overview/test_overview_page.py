@@ -99,6 +99,18 @@ async def test_a_filter_swaps_the_list_and_goes_into_the_address(
     await expect(page).to_have_url(f"{api.url}/?q=hom&status=failing")
 
 
+async def test_on_a_phone_every_filter_and_count_is_in_view(api: PublicApi, page: Page) -> None:
+    await some_checks(api)
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.goto("/?q=a&tag=production&tag=team:shop")
+
+    for one in await page.locator(".filter select, .filter .chip, .summary a").all():
+        box = await one.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+
+
 async def test_results_appear_by_themselves_and_disturb_nobody(api: PublicApi, page: Page) -> None:
     await some_checks(api)
     complaints = collect_complaints(page)
