@@ -26,6 +26,11 @@ TROUBLE: Final = (CheckState.FAILING, CheckState.DEGRADED, CheckState.MISSED)
 """What an overview shows first, in this order."""
 
 
+def find_worst(counts: Mapping[CheckState, int]) -> CheckState | None:
+    """The worst state that any check has. None: there is no check."""
+    return next((state for state in CheckState if counts.get(state)), None)
+
+
 class Grouping(StrEnum):
     """By what checks may be put together."""
 

@@ -2,10 +2,11 @@
 
 from starlette.routing import BaseRoute, Route
 
-from service.web import gallery, live, overview
+from service.web import gallery, live
 from service.web.alerts import alerts_page, subscriptions_page
 from service.web.check import check_page
 from service.web.locations import locations_page
+from service.web.overview import group_members, overview_page
 from service.web.page_routing import Pages
 from service.web.resources import (
     alert_settings_form,
@@ -32,7 +33,7 @@ _PARTS = (
     oidc_page.routes,
     password_page.routes,
     sign_in_page.routes,
-    overview.routes,
+    overview_page.routes,
     live.routes,
     try_now.routes,
     check_forms.routes,
@@ -46,6 +47,7 @@ _PARTS = (
     alerts_page.routes,
     result_page.routes,
     group_pages.routes,
+    group_members.routes,
     link_pages.routes,
     variable_pages.routes,
     snippet_pages.routes,

@@ -195,6 +195,11 @@ class Resource:
     """Examples in empty fields, by path."""
 
     @property
+    def is_setting(self) -> bool:
+        """Whether its form stands beside the navigation of the settings."""
+        return self.path.startswith("/settings/")
+
+    @property
     def list_path(self) -> str:
         """Where its list is."""
         return self.home or self.path

@@ -229,7 +229,7 @@ class _ResourcePages:
         is_alone = self._resource.is_alone
         controls, loose = place_problems(build(root, whole).inside, problems)
         return visit.page(
-            "form.html",
+            "settings_form.html" if self._resource.is_setting else "form.html",
             status=_UNPROCESSABLE if refusal else 200,
             resource=self._resource,
             form=form,

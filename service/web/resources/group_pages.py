@@ -9,13 +9,15 @@ from starlette.routing import BaseRoute
 from service.groups import actions as groups
 from service.groups.model import Form as Written
 from service.groups.schemas import GroupV2Write, GroupWrite
+from service.overview import actions as overview
+from service.overview.model import Grouping, Wanted, find_worst
 from service.web.forms import choices
 from service.web.forms.field_schema import Options
 from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
 from service.web.forms.resource_pages import resource_routes
 from service.web.page_routing import Pages
 from service.web.resources.check_forms import list_regions, offer_assertions
-from service.web.resources.listing import show_list
+from service.web.resources.listing import read_page, show_rows
 from service.web.visit import Visit
 
 _ASSERTIONS: Final = "apiCheckDefaults.assertions"
@@ -79,7 +81,19 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
 
 
 async def _show(visit: Visit) -> Response:
-    return await show_list(visit, GROUPS, "GET /v1/check-groups", "groups.html")
+    page = await read_page(visit, "GET /v1/check-groups")
+    wanted = Wanted(grouping=Grouping.GROUP)
+    counts = await visit.read(
+        lambda c: overview.count_headings(c, visit.account_id, wanted, now_ms=visit.now_ms(c))
+    )
+    return show_rows(
+        visit,
+        GROUPS,
+        page,
+        "groups.html",
+        counts=counts,
+        worst={key: find_worst(states) for key, states in counts.items()},
+    )
 
 
 async def _kind_of(visit: Visit, stored: Document) -> str:
@@ -114,6 +128,7 @@ GROUPS: Final = Resource(
     kind_of=_kind_of,
     options=_options,
     begin=_begin,
+    after="/groups/{id}",
     loss="A group can only be deleted when no check is in it. Its variables and settings go with"
     " it. This cannot be undone.",
     is_named_to_delete=True,

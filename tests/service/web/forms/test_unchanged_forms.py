@@ -237,7 +237,7 @@ async def test_the_form_of_a_group_sent_as_shown_changes_nothing(
     number = made.body["id"]
     before = await _written(api, number)
 
-    assert await send_as_shown(web, f"/groups/{number}/edit") == "/groups"
+    assert await send_as_shown(web, f"/groups/{number}/edit") == f"/groups/{number}"
 
     after = await api.alice.get(f"/v1/check-groups/{number}")
     assert after.body == {**made.body, "updated_at": after.body["updated_at"]}

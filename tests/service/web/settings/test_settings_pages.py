@@ -273,6 +273,24 @@ async def test_pages_are_for_everybody_on_every_screen(
                 assert not await page.evaluate(wide), (path, width)
 
 
+async def test_the_choices_of_the_menu_stand_in_one_line_each(page: Page) -> None:
+    for width in (390, 1440):
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.goto("/settings")
+        await page.locator("details.account > summary").click()
+        for choice in await page.locator(".account .switch").all():
+            labels = [await one.bounding_box() for one in await choice.locator("label").all()]
+            assert len({one["y"] for one in labels if one}) == 1
+
+
+async def test_forms_among_the_settings_keep_their_navigation(web: WebUser) -> None:
+    alerting = (await web.get("/settings/alerting")).text
+    assert '<a href="/settings/alerting" aria-current="page">' in alerting
+    for path in ("/settings/variables/new", "/settings/snippets/new", "/settings/certificates/new"):
+        text = (await web.get(path)).text
+        assert f'<a href="{path.removesuffix("/new")}" aria-current="page">' in text
+
+
 async def test_the_ways_in_are_for_everybody(
     api: PublicApi, browser: Browser, web: WebUser
 ) -> None:
