@@ -207,6 +207,14 @@ def _by_owner(
     return of_checks, of_groups
 
 
+def find_some(
+    connection: Connection, account_id: str, channel_ids: Iterable[int]
+) -> Sequence[ChannelRow]:
+    """Those of some channels that are there and the account's own."""
+    found = store.list_some(connection, channel_ids)
+    return [one for one in found if one.account_id == account_id]
+
+
 def _find_channels(
     connection: Connection, rows: Iterable[SubscriptionRow]
 ) -> dict[int, ChannelRow]:

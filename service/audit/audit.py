@@ -1,13 +1,14 @@
 """Who changed what: written down and read."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 import structlog
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
-from service.audit.model import AccountsChanged, Entry
+from service.audit import store
+from service.audit.model import AccountsChanged, Entry, Kind, Thing
 from service.db.engine import announce
 from service.db.tables.accounts import audit
 
@@ -115,6 +116,13 @@ def list_page(connection: Connection, wanted: Wanted) -> tuple[NumberedEntry, ..
         query = query.where(audit.c.id < wanted.before)
     found = [dict(row) for row in connection.execute(query.limit(wanted.limit)).mappings()]
     return tuple(NumberedEntry(row.pop("id"), _read(row)) for row in found)
+
+
+def find_things(
+    connection: Connection, account_id: str, wanted: Mapping[Kind, Collection[str]]
+) -> tuple[Thing, ...]:
+    """Find what there is of the things that entries are about, by kind and id."""
+    return tuple(store.find_things(connection, account_id, wanted))
 
 
 def list_resources(connection: Connection, account_id: str) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """What is noted of a change: names, never values."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 
 from service.notices import GatheredNotice
 
@@ -30,3 +32,31 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class AccountsChanged(GatheredNotice):
     """Notice: something of these accounts was changed."""
+
+
+class Kind(StrEnum):
+    """What an entry can be about that has a name."""
+
+    CHECK = "check"
+    GROUP = "group"
+    LOCATION = "location"
+    CHANNEL = "channel"
+    WINDOW = "window"
+    SNIPPET = "snippet"
+    CERTIFICATE = "certificate"
+    STATUS_PAGE = "status page"
+    SERVICE = "service"
+    INCIDENT = "incident"
+    UPDATE = "update"
+    """What visitors are told of an incident; it has no name but that one's."""
+
+
+class Thing(NamedTuple):
+    """Something that an entry is about, and that is still there."""
+
+    kind: Kind
+    id: str
+    name: str
+    """Of a channel, nothing: its settings say what people call it."""
+    page_id: str
+    """The id of what has a page: an update is shown by its incident."""

@@ -13,16 +13,14 @@ from service.accounts import actions as accounts
 from service.accounts.model import KeyRow
 from service.audit import audit
 from service.audit.audit import KEPT_MS, NumberedEntry, Wanted
-from service.checks import actions as checks
-from service.groups import actions as groups
-from service.locations import actions as locations
+from service.audit.model import Entry
 from service.users import actions as users
 from service.users.model import UserRow
 from service.web.page_routing import Pages
+from service.web.settings.audit_things import NamedThing, find_named
 from service.web.settings.audit_words import (
     ACTIONS,
     describe_operation,
-    find_path,
     name_fields,
     name_kind,
 )
@@ -39,8 +37,8 @@ class _Page:
     resources: Sequence[str]
     keys: Sequence[KeyRow]
     users: Sequence[UserRow]
-    things: Mapping[tuple[str, str], str]
-    """The names of checks, groups and locations, by kind and id."""
+    things: Mapping[tuple[str, str], NamedThing]
+    """What the entries are about that is still there, by resource and id."""
     now_ms: int
 
 
@@ -65,12 +63,13 @@ async def _show(visit: Visit) -> Response:
     )
 
     def read(connection: Connection) -> _Page:
+        entries = audit.list_page(connection, wanted)
         return _Page(
-            audit.list_page(connection, wanted),
+            entries,
             audit.list_resources(connection, visit.account_id),
             accounts.list_keys(connection, account_id=visit.account_id),
             users.list_users(connection, account_id=visit.account_id),
-            _name_things(connection, visit.account_id),
+            find_named(connection, visit.account_id, (one.entry for one in entries)),
             visit.now_ms(connection),
         )
 
@@ -104,35 +103,33 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
-def _name_things(connection: Connection, account_id: str) -> Mapping[tuple[str, str], str]:
-    named = {("checks", one.id): one.name for one in checks.list_names(connection, account_id)}
-    places = locations.list_all(connection, account_id)
-    named |= {("private-locations", one.id): one.name for one in places}
-    known_groups = groups.list_by_id(connection, account_id).values()
-    return named | {("check-groups", str(one.id)): one.name for one in known_groups}
-
-
 def _describe(
     numbered: NumberedEntry, found: _Page, names: Mapping[str, str]
 ) -> Mapping[str, object]:
     """An entry as a row."""
     entry = numbered.entry
     resource_id = entry.resource_id or ""
-    name = found.things.get((entry.resource, resource_id), "")
-    if not name and entry.resource in ("users", "keys"):
-        prefix = "user" if entry.resource == "users" else "key"
-        name = names.get(f"{prefix}:{resource_id}", "")
+    thing = found.things.get((entry.resource, resource_id)) or _find_person(entry, names)
     return {
         "at_ms": entry.at_ms,
         "who": names.get(_who(numbered), _nobody(numbered)),
         "address": entry.address or "",
         "operation": entry.operation,
         "done": describe_operation(entry.operation),
-        "name": name,
-        "path": find_path(entry.resource, resource_id) if name else "",
+        "name": thing.name if thing else "",
+        "path": thing.path if thing else "",
         "id": resource_id,
         "fields": name_fields(entry.fields),
     }
+
+
+def _find_person(entry: Entry, names: Mapping[str, str]) -> NamedThing | None:
+    """The user or the API key that an entry is about. None: neither is, or it is gone."""
+    if entry.resource == "users" and (name := names.get(f"user:{entry.resource_id}")):
+        return NamedThing(name, f"/settings/users/{entry.resource_id}")
+    if entry.resource == "keys" and (name := names.get(f"key:{entry.resource_id}")):
+        return NamedThing(name, "")
+    return None
 
 
 def _name_all(found: _Page) -> Mapping[str, str]:

@@ -49,12 +49,6 @@ _THINGS: Final[Mapping[str, str]] = {
 }
 _PARTS: Final = re.compile(r"[A-Z][a-z]+|[a-z]+")
 _ACRONYMS: Final = frozenset(kind.value for kind in CheckType if len(kind.value) <= 4)
-_LINKED: Final[Mapping[str, str]] = {
-    "checks": "/checks/",
-    "private-locations": "/locations/",
-    "users": "/settings/users/",
-}
-"""Where things of a kind have a page."""
 ACTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "created": ("created", ("create", "put", "keys create", "users create")),
     "changed": ("changed", ("change", "replace", "users role", "users password", "users enable")),
@@ -84,12 +78,6 @@ def name_fields(fields: tuple[str, ...]) -> str:
     """What was set or changed, by the labels that forms have."""
     labels = [_FIELDS.get(name) or label_of(name) for name in fields]
     return ", ".join(labels[:1] + [_lower(label) for label in labels[1:]])
-
-
-def find_path(resource: str, resource_id: str) -> str:
-    """Where the page of a thing is; empty: things of its kind have none."""
-    start = _LINKED.get(resource)
-    return f"{start}{resource_id}" if start else ""
 
 
 def _lower(label: str) -> str:

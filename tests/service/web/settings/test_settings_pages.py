@@ -12,12 +12,15 @@ from service.audit import audit
 from service.sign_in import actions as sign_in
 from service.web.cookies import SESSION_COOKIE
 from tests.builders.made_checks import made
+from tests.builders.status_pages import INCIDENTS, a_service, incident_body, page_body, update_body
+from tests.builders.status_pages import PAGES as STATUS_PAGES
 from tests.builders.web_users import PASSWORD, a_user
 from tests.servers.public_api import PublicApi
 from tests.servers.web_browser import collect_complaints, find_violations
 from tests.service.web.conftest import WebUser, session_of, sign_in_user
 from tests.service.web.conftest import sign_in as sign_in_key
 
+_WINDOW = {"startsAt": "2030-03-01T03:00:00Z", "endsAt": "2030-03-01T05:00:00Z"}
 PAGES = ("/settings", "/settings/users", "/settings/keys", "/settings/audit")
 NEW = "another long password"
 HOSTILE = (
@@ -241,6 +244,45 @@ async def test_the_audit_log_leads_to_what_was_changed(api: PublicApi, web: WebU
 
     assert f'Changed URL check</span> <a href="/checks/{check["id"]}">The shop</a>' in text
     assert "Created" not in text.partition("<table")[2]
+
+
+async def test_the_audit_log_names_whatever_is_still_there_and_leads_to_it(
+    api: PublicApi, web: WebUser
+) -> None:
+    alice = api.alice
+    service = await a_service(alice, "Search")
+    page = (await alice.post(STATUS_PAGES, page_body(service, name="Shop status"))).body["id"]
+    incident = (await alice.post(INCIDENTS, incident_body(service, name="No hits"))).body["id"]
+    await alice.post(f"{INCIDENTS}/{incident}/incident-updates", update_body("MONITORING"))
+    ids = {}
+    for path, body in (
+        (
+            "/v1/alert-channels",
+            {"type": "WEBHOOK", "config": {"name": "Bot", "url": "https://a.b"}},
+        ),
+        ("/v1/maintenance-windows", {"name": "Upgrade", "tags": [], **_WINDOW}),
+        ("/v1/snippets", {"name": "sign-in", "script": "1"}),
+        ("/v2/check-groups", {"name": "Shop"}),
+    ):
+        ids[path] = (await alice.post(path, body)).body["id"]
+    gone = (await alice.post("/v1/snippets", {"name": "short-lived", "script": "1"})).body["id"]
+    await alice.delete(f"/v1/snippets/{gone}")
+
+    text = (await web.get("/settings/audit")).text
+
+    window = ids["/v1/maintenance-windows"]
+    for done, link in (
+        ("Created alert channel", f'/channels/{ids["/v1/alert-channels"]}/edit">Bot'),
+        ("Created maintenance window", f'/maintenance/{window}/edit">Upgrade'),
+        ("Created snippet", f'/settings/snippets/{ids["/v1/snippets"]}/edit">sign-in'),
+        ("Created check group", f'/groups/{ids["/v2/check-groups"]}">Shop'),
+        ("Created status page service", f'/services/{service}/edit">Search'),
+        ("Created status page", f'/status-pages/{page}">Shop status'),
+        ("Created incident", f'/incidents/{incident}">No hits'),
+        ("Created incident update", f'/incidents/{incident}">No hits'),
+    ):
+        assert f'{done}</span> <a href="{link}</a>' in text
+    assert f'Deleted snippet</span> <span class="mono quiet id">{gone}</span>' in text
 
 
 async def test_the_audit_log_has_pages(api: PublicApi, web: WebUser) -> None:
