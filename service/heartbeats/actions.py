@@ -125,10 +125,13 @@ def list_events(
     return store.list_events(connection, check_id, window=window, limit=limit)
 
 
-def count_pings(connection: Connection, check_id: str, *, window: tuple[int, int]) -> int:
-    """How many pings of a window are on record."""
+def count_events(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> tuple[int, int]:
+    """How many pings of a window are on record, and how many silences that a run found too long."""
     found = store.count_events(connection, check_id, window=window)
-    return sum(number for state, number in found.items() if state != PingState.FAILING)
+    silences = found.get(PingState.FAILING, 0)
+    return sum(found.values()) - silences, silences
 
 
 def find_event(connection: Connection, check_id: str, event_id: str) -> Event:

@@ -28,6 +28,7 @@ from service.web.check.heading import (
     describe_schedule,
     describe_target,
     describe_type,
+    explain_runs,
     find_heading,
 )
 from service.web.check.ranges import RANGES, Address, Range, read_range
@@ -125,6 +126,7 @@ def _describe(check: CheckRow) -> dict[str, str]:
     return {
         "type_name": describe_type(kind),
         "schedule": describe_schedule(kind, check.effective),
+        "what_counts": explain_runs(kind, check.effective),
         "target": describe_target(kind, check.effective),
     }
 

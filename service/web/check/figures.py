@@ -47,6 +47,8 @@ class Figures:
     """Percentiles of the response time or the latency, each with its name."""
     pings: int | None
     """How often a heartbeat was pinged. None: it is another type."""
+    silences: int | None
+    """How often a heartbeat became overdue, each time however long. None: it is another type."""
     loss: float | None
     """Mean packet loss in percent. None: it sends no echo requests, or there is no run."""
 
@@ -70,6 +72,9 @@ def find_figures(connection: Connection, check: CheckRow, shown: Range) -> Figur
         # Roll-ups hold whole hours; the results are all there.
         runs = sum(number for status, number in counts.items() if status.judges_target)
         failed = sum(number for status, number in counts.items() if status.has_failures)
+    pings, silences = None, None
+    if kind is CheckType.HEARTBEAT:
+        pings, silences = heartbeats.count_events(connection, check.id, window=shown.span)
     causes: dict[str, int] = {}
     for (_, cause), number in outcomes.items():
         if cause is not None:
@@ -81,9 +86,8 @@ def find_figures(connection: Connection, check: CheckRow, shown: Range) -> Figur
         missed=counts[RunStatus.MISSED] + counts[RunStatus.ERROR],
         causes=sorted(causes.items(), key=lambda pair: -pair[1]),
         percentiles=_percentiles(kind, tally),
-        pings=heartbeats.count_pings(connection, check.id, window=shown.span)
-        if kind is CheckType.HEARTBEAT
-        else None,
+        pings=pings,
+        silences=silences,
         loss=tally.compute("packetLoss", Aggregation.AVG),
     )
 

@@ -25,7 +25,7 @@ AT_LOCATIONS: Final = frozenset(
 """Causes of which the location's page shows more."""
 _BAD: Final = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.DEGRADED})
 _STATE_OF_LEVEL: Final = {Level.FAILING: State.FAILING, Level.DEGRADED: State.DEGRADED}
-
+_HOUR_MIN: Final = 60
 _OF_TIMER: Final = {
     TimerState.NEVER_PINGED: (State.UNKNOWN, "It waits for its first ping."),
     TimerState.RECEIVED: (State.PASSING, ""),
@@ -124,6 +124,21 @@ def describe_schedule(kind: CheckType, settings: Mapping[str, Any]) -> str:
     if frequency == 0:
         return f"every {settings['frequencyOffset']} s"
     return f"every {describe_minutes(frequency)}"
+
+
+def explain_runs(kind: CheckType, settings: Mapping[str, Any]) -> str:
+    """What counts as a run, where that is no look at a target. Empty: it is one."""
+    if kind is not CheckType.HEARTBEAT:
+        return ""
+    minutes = settings["frequency"]
+    often = "once a minute" if minutes == 1 else f"every {describe_minutes(minutes)}"
+    looks = _HOUR_MIN // minutes
+    example = f": an hour without a ping is overdue once, with {looks} failed runs"
+    return (
+        f"Picket looks {often} whether a ping is overdue, and each look is a run"
+        f"{example if looks > 1 else ''}. Availability is the share of looks that found none"
+        " overdue."
+    )
 
 
 def describe_minutes(minutes: float) -> str:

@@ -372,9 +372,38 @@ async def test_a_heartbeat_shows_the_time_between_pings(api: PublicApi, web: Web
     assert [round(gap) for gap in gaps] == [3_600, 3_540]
     assert set(limits) == {88_200}
     assert "Passing last ping" in said
-    assert f"Availability {NOTHING} not judged yet Pings 3 Failed 0" in said
+    assert f"Availability {NOTHING} not judged yet Pings 3 Overdue never Failed 0" in said
     assert "expects a ping every 1 d, at most 30 min late" in said
     assert f"curl -fsS --retry 3 {check['heartbeat']['pingUrl']}" in said
+
+
+async def test_a_heartbeat_says_what_it_counts_and_an_outage_is_overdue_once(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await a_check(api, "heartbeat", frequency=5)
+    ping = ReceivedPing(
+        ping_id=None,
+        token=check["heartbeat"]["pingToken"],
+        age_s=3_000,
+        method="GET",
+        source="",
+        user_agent="",
+    )
+    await api.database.write(lambda c: heartbeats.take_pings(c, [ping], now_ms=now_ms()))
+    for minutes in (15, 10, 5):
+        at_ms = now_ms() - minutes * MINUTE_MS
+        await store(api, check, failed("No ping came in time."), started_ms=at_ms)
+        await api.database.write(
+            lambda c, at_ms=at_ms: heartbeats.mark_failing(c, check["id"], now_ms=at_ms)
+        )
+
+    said = words((await web.get(f"/checks/{check['id']}?range=1h")).text)
+    of_url = words((await web.get(f"/checks/{(await a_check(api))['id']}")).text)
+
+    assert "Pings 1 Overdue 1 time Runs 3 Failed 3" in said
+    assert "Picket looks every 5 min whether a ping is overdue, and each look is a run" in said
+    assert "an hour without a ping is overdue once, with 12 failed runs" in said
+    assert "each look is a run" not in of_url
 
 
 async def test_a_ping_address_is_shown_to_nobody_who_only_reads(api: PublicApi) -> None:
