@@ -33,7 +33,7 @@ _PLACES: Final = "privateLocations"
 """The field that says where something runs."""
 _UNPROCESSABLE: Final = 422
 _NOT_FOUND: Final = 404
-_CHANGED: Final = (
+CHANGED: Final = (
     "Somebody else changed this after you had opened the form. Nothing was saved. Save again to"
     " replace it with what stands here."
 )
@@ -153,7 +153,7 @@ class _ResourcePages:
         if sent.unreadable:
             refusal = _unreadable(sent)
         elif data.text(_SEEN) != _version(form, stored):
-            refusal = _Refusal({"": _CHANGED})
+            refusal = _Refusal({"": CHANGED})
         else:
             answer = await visit.call(self._at(form.replace, visit), sent.body)
             if answer.is_error:

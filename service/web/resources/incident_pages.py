@@ -15,14 +15,12 @@ from service.checks.model import CheckName
 from service.http.errors import NotFoundError
 from service.incidents import actions as incidents
 from service.incidents.model import IncidentStatus, Severity
-from service.incidents.schemas import IncidentChange
 from service.web.form_data import FormData, read_form
 from service.web.forms import choices
 from service.web.forms.api_problems import divide, summarize
 from service.web.forms.deletion import Deletion, ask_to_delete
-from service.web.forms.field_schema import Options
-from service.web.forms.resource_form import Form, Resource, Section
-from service.web.forms.resource_pages import resource_routes
+from service.web.forms.resource_form import Document, Resource
+from service.web.forms.resource_pages import CHANGED, resource_routes
 from service.web.page_routing import Pages
 from service.web.states import State
 from service.web.status_page.history import WORD_OF
@@ -52,6 +50,8 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     return (
         pages.show("/incidents/new", _show_new),
         pages.change("/incidents/new", _create),
+        pages.show("/incidents/{id}/edit", _show_edit),
+        pages.change("/incidents/{id}/edit", _replace),
         *resource_routes(pages, INCIDENTS),
         pages.show("/incidents/{id}", _show_incident),
         pages.change("/incidents/{id}", _add_update),
@@ -91,20 +91,75 @@ async def _create(visit: Visit) -> Response:
 async def _new(visit: Visit, sent: FormData, problems: Mapping[str, str]) -> Response:
     """The form of an incident and its first update, with what was sent of it."""
     now_ms = await visit.read(visit.now_ms)
-    whole = [problems[""]] if "" in problems else []
-    return visit.page(
-        "incident_new.html",
-        status=_UNPROCESSABLE if problems else 200,
-        services=await choices.list_services(visit),
-        severities=[(one.value, WORD_OF[one]) for one in Severity],
+    return await _form(
+        visit,
+        sent,
+        problems,
+        incident=None,
+        back="/status-pages",
         statuses=[one.value for one in IncidentStatus],
-        sent=sent,
         now=format_iso(now_ms)[: len("2026-11-28T03:12")],
-        problems={_FIELD.sub("", path): sentence for path, sentence in problems.items()},
-        problem=summarize(problems, whole) if problems else "",
         sends_mails=visit.backend.sends_status_mails,
         once=token_hex(16),
     )
+
+
+async def _form(
+    visit: Visit, sent: FormData, problems: Mapping[str, str], **values: Any
+) -> Response:
+    """The fields that visitors read of an incident, with what is wrong in them."""
+    whole = [problems[""]] if "" in problems else []
+    return visit.page(
+        "incident_form.html",
+        status=_UNPROCESSABLE if problems else 200,
+        services=await choices.list_services(visit),
+        severities=[(one.value, WORD_OF[one]) for one in Severity],
+        sent=sent,
+        problems={_FIELD.sub("", path): sentence for path, sentence in problems.items()},
+        problem=summarize(problems, whole) if problems else "",
+        **values,
+    )
+
+
+async def _show_edit(visit: Visit) -> Response:
+    incident = await visit.find(f"{_API}/incidents/{_id_of(visit)}")
+    pairs = [("name", incident["name"]), ("severity", incident["severity"])]
+    services = [("service", one["id"]) for one in incident["services"]]
+    return await _edit(visit, incident, FormData([*pairs, *services]), {})
+
+
+async def _replace(visit: Visit) -> Response:
+    form = await read_form(visit.request)
+    incident = await visit.find(f"{_API}/incidents/{_id_of(visit)}")
+    if form.text("seen") != _version(incident):
+        return await _edit(visit, incident, form, {"": CHANGED})
+    chosen = form.all("service")
+    stored = [one["id"] for one in incident["services"] if one["id"] in chosen]
+    body = {
+        "name": form.text("name"),
+        "severity": form.text("severity"),
+        "services": [{"id": one} for one in dict.fromkeys([*stored, *chosen])],
+    }
+    answer = await visit.call(f"PUT {_API}/incidents/{_id_of(visit)}", body)
+    if answer.status in {_FORBIDDEN, _NOT_FOUND}:
+        raise answer.refusal
+    if answer.is_error:
+        return await _edit(visit, incident, form, divide(answer))
+    return visit.go(f"/incidents/{_id_of(visit)}")
+
+
+async def _edit(
+    visit: Visit, incident: Document, sent: FormData, problems: Mapping[str, str]
+) -> Response:
+    back = f"/incidents/{_id_of(visit)}"
+    seen = _version(incident)
+    return await _form(visit, sent, problems, incident=incident, back=back, seen=seen)
+
+
+def _version(incident: Document) -> str:
+    """Tells two versions of an incident apart, by what the form shows of it."""
+    services = " ".join(one["id"] for one in incident["services"])
+    return " ".join((incident["severity"], services, incident["name"])).strip()
 
 
 async def _show_incident(visit: Visit) -> Response:
@@ -240,10 +295,6 @@ def _id_of(visit: Visit) -> str:
     return quote(visit.request.path_params["id"], safe="")
 
 
-async def _services(visit: Visit, _form: Form) -> Options:
-    return {"services[].id": await choices.list_services(visit)}
-
-
 INCIDENTS: Final = Resource(
     path="/incidents",
     home="/status-pages",
@@ -251,15 +302,7 @@ INCIDENTS: Final = Resource(
     place="Status pages",
     read=f"GET {_API}/incidents/{{id}}",
     delete=f"DELETE {_API}/incidents/{{id}}",
-    forms=(
-        Form(
-            title="incident",
-            model=IncidentChange,
-            replace=f"PUT {_API}/incidents/{{id}}",
-            sections=(Section(title="Incident", fields=("name", "severity", "services")),),
-        ),
-    ),
-    options=_services,
+    forms=(),
     after="/incidents/{id}",
     loss="Its updates are deleted with it.",
 )

@@ -148,6 +148,37 @@ async def test_an_incident_keeps_its_updates_when_its_form_is_saved(
     assert len(found["incidentUpdates"]) == 1
 
 
+async def test_an_incident_is_changed_by_the_same_fields_as_it_is_made_by(
+    alice: ApiUser, web: WebUser, page: Page
+) -> None:
+    mail, shop = await a_service(alice, "Mail"), await a_service(alice, "Shop")
+    incident = await an_incident(alice, shop, mail)
+    path = f"/incidents/{incident['id']}"
+    await page.goto(f"{path}/edit")
+    assert "Partly down" in await page.get_by_label("Major").locator("..").inner_text()
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url(f"**{path}")
+    unchanged = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body
+    assert unchanged["services"] == incident["services"]
+
+    await page.goto(f"{path}/edit")
+    await page.get_by_label("Minor").check()
+    await page.get_by_label("Mail").uncheck()
+    await page.get_by_label("Shop").uncheck()
+    await page.get_by_role("button", name="Save").click()
+    assert await page.locator(".problem").all_inner_texts() == ["Services must not be empty."]
+    assert await page.get_by_label("Minor").is_checked()
+    await page.get_by_label("Mail").check()
+    await alice.put(f"{INCIDENTS}/{incident['id']}", {**unchanged, "name": "Renamed"})
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("Somebody else changed this").wait_for()
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url(f"**{path}")
+    found = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body
+    assert (found["name"], found["severity"]) == ("Orders fail", "MINOR")
+    assert [one["id"] for one in found["services"]] == [mail]
+
+
 async def test_a_new_key_is_shown_once_and_the_former_one_ends(
     alice: ApiUser, api: PublicApi, web: WebUser
 ) -> None:
