@@ -57,6 +57,6 @@ class Thing(NamedTuple):
     kind: Kind
     id: str
     name: str
-    """Of a channel, nothing: its settings say what people call it."""
+    """Empty for a channel: its settings say what people call it."""
     page_id: str
     """The id of what has a page: an update is shown by its incident."""
