@@ -74,6 +74,15 @@ class Dependency(Wire, frozen=True, kw_only=True):
     content: str
 
 
+class Snapshot(Wire, frozen=True, kw_only=True):
+    """A file that Playwright compares with what a script sees."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    """Relative to the same folder as the script's path."""
+    sha256: str
+    """The SHA-256 of its bytes, under which the service stores it."""
+
+
 RuntimeId = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
 
 
@@ -96,6 +105,11 @@ class BrowserSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="
     """The host whose certificate is watched for expiry, at port 443. None: no host."""
     playwright_config: dict[str, object] | None = None
     """`timeout`, `use` and `expect` of a Playwright configuration. None: Playwright's defaults."""
+    snapshots: tuple[Snapshot, ...] = ()
+    """What `toHaveScreenshot` and `toMatchSnapshot` compare with."""
+    update_snapshots: bool = False
+    """Whether snapshots that are missing or differ are written anew, and become files of the
+    result. False: the run fails."""
 
 
 class MultiStepSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="MULTI_STEP"):

@@ -223,6 +223,15 @@ class ScriptEvidence(Wire, frozen=True, kw_only=True):
     user_script_errors: int = 0
 
 
+class SnapshotSeen(Wire, frozen=True, kw_only=True):
+    """A snapshot that a run wrote anew."""
+
+    path: str
+    """Relative to the same folder as the script's path."""
+    artifact: str
+    """The name of the artifact with its bytes."""
+
+
 class BrowserEvidence(ScriptEvidence, frozen=True, kw_only=True, tag_field="kind", tag="browser"):
     """Evidence of a BROWSER check."""
 
@@ -231,6 +240,8 @@ class BrowserEvidence(ScriptEvidence, frozen=True, kw_only=True, tag_field="kind
     """The host whose certificate is watched. None: the check names none."""
     tls: TlsFacts | None = None
     """What that host showed. None: there is no such host, or it showed nothing."""
+    snapshots: tuple[SnapshotSeen, ...] = ()
+    """Those that were new or differed, where the job asks for such. Empty otherwise."""
 
 
 class MultiStepEvidence(

@@ -17,7 +17,10 @@ MAX_SCRIPT_BYTES: Final = 512 * 1024
 MAX_SCRIPTS_BYTES: Final = 1024 * 1024
 """The largest total size of the snippets that are sent with a job."""
 MAX_DEPENDENCIES: Final = 200
+MAX_SNAPSHOTS: Final = 100
 MAX_PATH_LETTERS: Final = 1000
+EDITOR_SCRIPT: Final = "script.js"
+"""The name of a script that has no path."""
 SNIPPET_FOLDER: Final = "snippets"
 """The folder of snippets beside the script; each is a file `<name>.js`."""
 
@@ -95,19 +98,35 @@ def dependencies_problem(
     """Return the path of the first file that conflicts or breaks a rule, and why."""
     if len(dependencies) > MAX_DEPENDENCIES:
         return "", f"has {len(dependencies)} files; use at most {MAX_DEPENDENCIES}"
-    taken = {script_path or "script.js"}
-    folders = _folders(taken)
+    paths = [file.path for file in dependencies]
+    if found := _paths_problem(paths, taken={script_path or EDITOR_SCRIPT}):
+        return found
     for order, file in enumerate(dependencies):
-        if problem := path_problem(file.path):
-            return f"[{order}].path", problem
-        if file.path in taken:
-            return f"[{order}].path", f"is {file.path}, which another file of the check has"
-        if file.path in folders or not taken.isdisjoint(_folders({file.path})):
-            return f"[{order}].path", f"is {file.path}, but one of its parts is a file already"
-        taken.add(file.path)
-        folders |= _folders({file.path})
         if (size := size_bytes(file.content)) > MAX_SCRIPT_BYTES:
             return f"[{order}].content", f"has {size} bytes; use at most {MAX_SCRIPT_BYTES}"
+    return None
+
+
+def snapshots_problem(
+    paths: Sequence[str], *, script_path: str | None, dependencies: Iterable[str]
+) -> tuple[str, str] | None:
+    """Return the path of the first snapshot that conflicts or breaks a rule, and why."""
+    if len(paths) > MAX_SNAPSHOTS:
+        return "", f"has {len(paths)} files; use at most {MAX_SNAPSHOTS}"
+    return _paths_problem(paths, taken={script_path or EDITOR_SCRIPT, *dependencies})
+
+
+def _paths_problem(paths: Sequence[str], *, taken: set[str]) -> tuple[str, str] | None:
+    folders = _folders(taken)
+    for order, path in enumerate(paths):
+        if problem := path_problem(path):
+            return f"[{order}].path", problem
+        if path in taken:
+            return f"[{order}].path", f"is {path}, which another file of the check has"
+        if path in folders or not taken.isdisjoint(_folders({path})):
+            return f"[{order}].path", f"is {path}, but one of its parts is a file already"
+        taken.add(path)
+        folders |= _folders({path})
     return None
 
 

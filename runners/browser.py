@@ -44,7 +44,9 @@ class BrowserRunner:
         evidence = build_browser_evidence(
             run.events, runtime_id=run.runtime_id, start_ms=run.start_ms
         )
-        watched = msgspec.structs.replace(evidence, ssl_check_domain=spec.ssl_check_domain, tls=tls)
+        watched = msgspec.structs.replace(
+            evidence, ssl_check_domain=spec.ssl_check_domain, tls=tls, snapshots=run.snapshots
+        )
         seen = build_observation(run, watched)
         return msgspec.structs.replace(seen, log=(*notes, *seen.log))
 

@@ -13,6 +13,7 @@ from service.alerting import api as alerting
 from service.analytics import api as analytics
 from service.badges import api as badges
 from service.bundles import api as bundles
+from service.bundles import client_storage
 from service.certificates import api as certificates
 from service.checks import api as checks
 from service.checks import api as checks_write
@@ -77,6 +78,7 @@ _ROUTERS: Final = (
     certificates.router,
     maintenance.router,
     bundles.router,
+    client_storage.router,
     badges.router,
     locations.regions_router,
     runtimes.router,
@@ -110,7 +112,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
     app.add_middleware(
         BodyGate,
         prefixes=PREFIXES,
-        streamed=bundles.PREFIX,
+        streamed=(bundles.PREFIX, *client_storage.UPLOADS),
         require_key=partial(require_key, backend),
     )
     app.add_middleware(ListParameters, prefixes=PREFIXES)

@@ -1,4 +1,4 @@
-"""Code bundles: kept, found, removed."""
+"""Code bundles and snapshots: kept, found, removed."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,26 +19,27 @@ from service.http.errors import NotFoundError
 _SAME: Final = (code_bundle.c.account_id == bindparam("account")) & (
     code_bundle.c.sha256 == bindparam("digest")
 )
-_ONE: Final = select(
-    code_bundle.c.sha256, code_bundle.c.size_bytes, code_bundle.c.created_ms
-).where(_SAME)
+_COLUMNS: Final = (
+    code_bundle.c.sha256,
+    code_bundle.c.size_bytes,
+    code_bundle.c.created_ms,
+    code_bundle.c.is_snapshot,
+)
+_ANY: Final = select(*_COLUMNS).where(_SAME)
+_ONE: Final = _ANY.where(code_bundle.c.is_snapshot.is_(False))
 _NEWEST: Final = (
-    select(code_bundle.c.sha256, code_bundle.c.size_bytes, code_bundle.c.created_ms)
-    .where(code_bundle.c.account_id == bindparam("account"))
+    select(*_COLUMNS)
+    .where(code_bundle.c.account_id == bindparam("account"), code_bundle.c.is_snapshot.is_(False))
     .order_by(code_bundle.c.created_ms.desc(), code_bundle.c.sha256)
     .limit(bindparam("limit"))
 )
 _TOUCH: Final = update(code_bundle).where(_SAME).values(created_ms=bindparam("now_ms"))
-_ALL: Final = select(
-    code_bundle.c.account_id,
-    code_bundle.c.sha256,
-    code_bundle.c.size_bytes,
-    code_bundle.c.created_ms,
-)
+_NAMES: Final = tuple(column.name for column in _COLUMNS)
+_ALL: Final = select(code_bundle.c.account_id, *_COLUMNS)
 _REMOVE: Final = delete(code_bundle).where(_SAME)
 
 KEPT_MS: Final = 24 * 3600 * 1000
-"""How long after its upload a bundle that no check runs is kept."""
+"""How long after its upload a bundle or snapshot is kept that no check names."""
 
 
 def find(connection: Connection, account_id: str, sha256: str) -> BundleRow:
@@ -51,6 +52,12 @@ def find(connection: Connection, account_id: str, sha256: str) -> BundleRow:
     if row is None:
         raise NotFoundError("There is no code bundle with this SHA-256; send it with PUT.")
     return BundleRow(**row._mapping)  # noqa: SLF001 - the face of a row
+
+
+def find_kept(connection: Connection, account_id: str, sha256: str) -> BundleRow | None:
+    """A snapshot or a bundle of the account. None: it has not been sent."""
+    row = connection.execute(_ANY, {"account": account_id, "digest": sha256}).first()
+    return None if row is None else BundleRow(**row._mapping)  # noqa: SLF001 - the face of a row
 
 
 def list_newest(connection: Connection, account_id: str, *, limit: int) -> Sequence[BundleRow]:
@@ -69,17 +76,21 @@ def is_there(connection: Connection, account_id: str, sha256: str) -> bool:
 
 
 def put(connection: Connection, account_id: str, row: BundleRow) -> None:
-    """Store a bundle whose file is in its place, or note that it was sent again."""
+    """Store a bundle whose file is in its place, or note that it was sent again.
+
+    Bytes that were sent as both are a bundle, which may be compared with as well.
+    """
     values = {"account": account_id, "digest": row.sha256, "now_ms": row.created_ms}
-    if connection.execute(_TOUCH, values).rowcount == 0:
+    touch = _TOUCH if row.is_snapshot else _TOUCH.values(is_snapshot=False)
+    if connection.execute(touch, values).rowcount == 0:
         connection.execute(insert(code_bundle), {"account_id": account_id, **asdict(row)})
 
 
 def list_of_all_accounts(connection: Connection) -> Sequence[tuple[str, BundleRow]]:
-    """Every bundle, with the account whose it is."""
+    """Every bundle and snapshot, with the account whose it is."""
     return [
-        (account_id, BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=created_ms))
-        for account_id, sha256, size_bytes, created_ms in connection.execute(_ALL)
+        (account_id, BundleRow(**dict(zip(_NAMES, values, strict=True))))
+        for account_id, *values in connection.execute(_ALL)
     ]
 
 
@@ -90,13 +101,13 @@ def remove(connection: Connection, account_id: str, sha256: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BundleSweep:
-    """Looks through the bundles of all accounts."""
+    """Looks through the bundles and snapshots of all accounts."""
 
     files: BundleFiles
     clock: Clock
 
     async def sweep(self, database: Database) -> int:
-        """Forget the old ones that no check runs; gives how many files went.
+        """Forget the old ones that no check names; gives how many files went.
 
         First it is noted that they are gone: of what happens in between, a death included, only
         files can be left that nobody knows of, and they go the next time.
@@ -122,7 +133,7 @@ class BundleSweep:
         """
         now_ms = self.clock.now_ms(connection)
         since_ms, settled_ms = now_ms - KEPT_MS, now_ms - self.files.settled_ms
-        used = checks.list_bundles_in_use(connection)
+        used = checks.list_bundles_in_use(connection) | checks.list_snapshots_in_use(connection)
         known = set()
         for account_id, row in list_of_all_accounts(connection):
             kept = BundleFile(account_id, row.sha256)

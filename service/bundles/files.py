@@ -1,4 +1,4 @@
-"""The bytes of code bundles: streamed to disk, held to their hash, kept there or in the bucket."""
+"""The bytes of bundles and snapshots: streamed to disk, held to their hash, kept there or in S3."""
 
 import asyncio
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Final, NamedTuple, TypeVar
 
-from service.bundles.model import MAX_BUNDLE_BYTES
+from service.bundles.model import CODE, MAX_BUNDLE_BYTES, Content
 from service.http.errors import InvalidError, NoRoomError, TooLargeError
 from service.http.request_body import in_time
 from service.object_store.model import BUNDLES, ObjectStore, RemoteObject
@@ -102,13 +102,14 @@ class BundleFiles:
         parts: AsyncIterator[bytes],
         *,
         note: Callable[[int], Awaitable[T]],
+        content: Content = CODE,
     ) -> T:
         """Take a bundle's bytes; what `note` gives, which gets their number.
 
         By then they outlast a power cut, and nobody removes them before it is done.
 
         Raises:
-            InvalidError: they are no gzip, or have another hash.
+            InvalidError: they are not of this kind, or have another hash.
             TooLargeError: they are too many.
             SlowBodyError: they do not come.
             NoRoomError: the disk takes no more.
@@ -116,25 +117,27 @@ class BundleFiles:
         """
         target = self.path(account_id, sha256)
         try:
-            return await self._keep(target, parts, note)
+            return await self._keep(target, parts, note, content)
         except OSError as problem:
-            raise _no_room(problem) from problem
+            raise _no_room(problem, content) from problem
 
     @asynccontextmanager
-    async def spool(self, parts: AsyncIterator[bytes]) -> AsyncIterator[SpooledBundle]:
+    async def spool(
+        self, parts: AsyncIterator[bytes], *, content: Content = CODE
+    ) -> AsyncIterator[SpooledBundle]:
         """Hash bytes in a file without a name, which is gone once the context is left.
 
         Raises:
-            InvalidError: they are no gzip.
+            InvalidError: they are not of this kind.
             TooLargeError: they are too many.
             SlowBodyError: they do not come.
             NoRoomError: the disk takes no more.
         """
         with await asyncio.to_thread(_open_unnamed, self._folder.parent) as file:
             try:
-                size, sha256 = await self._write(file, parts)
+                size, sha256 = await self._write(file, parts, content)
             except OSError as problem:
-                raise _no_room(problem) from problem
+                raise _no_room(problem, content) from problem
             yield SpooledBundle(file, sha256, size)
 
     async def list_stored(self) -> dict[BundleFile, float]:
@@ -170,12 +173,16 @@ class BundleFiles:
             self.path(*one).unlink(missing_ok=True)
 
     async def _keep(
-        self, target: Path, parts: AsyncIterator[bytes], note: Callable[[int], Awaitable[T]]
+        self,
+        target: Path,
+        parts: AsyncIterator[bytes],
+        note: Callable[[int], Awaitable[T]],
+        content: Content,
     ) -> T:
         unfinished = target.with_name(uuid.uuid4().hex + _UNFINISHED)
         self._arriving.add(unfinished)
         try:
-            size = await self._take(unfinished, parts, sha256=target.name)
+            size = await self._take(unfinished, parts, content, sha256=target.name)
             if self._bucket is not None:
                 key = _key(target.parent.name, target.name)
                 await self._bucket.put_file(key, unfinished)
@@ -187,10 +194,12 @@ class BundleFiles:
             self._arriving.discard(unfinished)
             await asyncio.to_thread(unfinished.unlink, missing_ok=True)
 
-    async def _take(self, unfinished: Path, parts: AsyncIterator[bytes], *, sha256: str) -> int:
+    async def _take(
+        self, unfinished: Path, parts: AsyncIterator[bytes], content: Content, *, sha256: str
+    ) -> int:
         file = await asyncio.to_thread(_open_unfinished, unfinished)
         try:
-            size, found = await self._write(file, parts)
+            size, found = await self._write(file, parts, content)
         finally:
             await asyncio.to_thread(file.close)
         if found != sha256:
@@ -202,21 +211,26 @@ class BundleFiles:
             )
         return size
 
-    async def _write(self, file: IO[bytes], parts: AsyncIterator[bytes]) -> tuple[int, str]:
+    async def _write(
+        self, file: IO[bytes], parts: AsyncIterator[bytes], content: Content
+    ) -> tuple[int, str]:
         seen, size, head = hashlib.sha256(), 0, b""
+        most_bytes = min(self._limit_bytes, content.limit_bytes)
         async for part in in_time(parts, patience_s=PATIENCE_S, remedy="send it again"):
             head = head if len(head) >= len(_GZIP) else head + part[: len(_GZIP)]
             size += len(part)
-            if size > self._limit_bytes:
+            if size > most_bytes:
                 raise TooLargeError(
-                    f"The bundle is too large; use at most {self._limit_bytes} bytes.",
-                    attributes={"limitBytes": self._limit_bytes},
+                    f"The {content.noun} is too large; use at most {most_bytes} bytes.",
+                    attributes={"limitBytes": most_bytes},
                     headers={"connection": "close"},
                 )
             seen.update(part)
             await asyncio.to_thread(file.write, part)
-        if not head.startswith(_GZIP):
+        if content.is_gzip and not head.startswith(_GZIP):
             raise InvalidError("The body is not gzip; send a tar.gz, as tar czf makes it.", keys=())
+        if not head:
+            raise InvalidError(f"The body is empty; send the bytes of a {content.noun}.", keys=())
         await asyncio.to_thread(_finish, file)
         return size, seen.hexdigest()
 
@@ -225,8 +239,10 @@ def _key(account_id: str, sha256: str) -> str:
     return f"{BUNDLES}/{account_id}/{sha256}"
 
 
-def _no_room(problem: OSError) -> NoRoomError:
-    return NoRoomError(f"The bundle cannot be stored: {problem.strerror}. Send it again later.")
+def _no_room(problem: OSError, content: Content) -> NoRoomError:
+    return NoRoomError(
+        f"The {content.noun} cannot be stored: {problem.strerror}. Send it again later."
+    )
 
 
 def _open_unnamed(folder: Path) -> IO[bytes]:

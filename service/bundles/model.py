@@ -1,4 +1,4 @@
-"""Code bundles as they are stored and seen."""
+"""Code bundles and snapshots as they are stored and seen."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +10,22 @@ from service.http.times import Moment
 
 MAX_BUNDLE_BYTES: Final = 256 * 1024 * 1024
 """The largest bundle that agents accept."""
+MAX_SNAPSHOT_BYTES: Final = 16 * 1024 * 1024
+"""The largest snapshot; a picture of a long page in full resolution has half of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What an upload has to be."""
+
+    noun: str
+    limit_bytes: int
+    is_gzip: bool
+
+
+CODE: Final = Content(noun="bundle", limit_bytes=MAX_BUNDLE_BYTES, is_gzip=True)
+SNAPSHOT: Final = Content(noun="snapshot", limit_bytes=MAX_SNAPSHOT_BYTES, is_gzip=False)
+"""A picture or a text, as Playwright compares them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +36,8 @@ class BundleRow:
     size_bytes: int
     created_ms: int
     """When it was last uploaded."""
+    is_snapshot: bool = False
+    """Whether browser checks compare it; suites do not run it."""
 
 
 class BundleShown(ResponseModel):

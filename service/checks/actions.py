@@ -201,13 +201,18 @@ def find_snippet_users(
 
 
 def find_bundle_owner(connection: Connection, location_id: str, sha256: str) -> str | None:
-    """The account whose check of this location runs the bundle. None: none does."""
+    """The account whose check of this location needs the bundle or snapshot. None: none does."""
     return store.find_bundle_owner(connection, location_id, sha256)
 
 
 def list_bundles_in_use(connection: Connection) -> frozenset[str]:
     """The content hashes of all bundles that checks run."""
     return store.list_bundles_in_use(connection)
+
+
+def list_snapshots_in_use(connection: Connection) -> frozenset[str]:
+    """The content hashes of all snapshots that checks compare with."""
+    return store.list_snapshots_in_use(connection)
 
 
 def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:

@@ -91,17 +91,23 @@ def create(
     return _find_with_variables(connection, scope, check_id)
 
 
-def prepare_unstored(
-    connection: Connection, scope: Scope, check: CheckWrite, *, slug: str, like: str | None
+def prepare_unstored(  # noqa: PLR0913 - what a test may ask for
+    connection: Connection,
+    scope: Scope,
+    check: CheckWrite,
+    *,
+    slug: str,
+    like: str | None,
+    updates_snapshots: bool = False,
 ) -> UnstoredCheck:
     """What a run at a location needs of a check that is not stored. Its variables are stored.
 
     `like`: the id of a stored check, whose values are used where the body hides them. None: it
-    hides none.
+    hides none. `updates_snapshots`: a browser check writes its snapshots anew.
 
     Raises:
         NotFoundError: there is no such check as `like`.
-        InvalidError: it names a group, location, snippet or bundle that is not there.
+        InvalidError: it names a group, location, snippet, bundle or snapshot that is not there.
         UnreadableError: secrets of its group cannot be decrypted.
     """
     before = find(connection, scope.account_id, like) if like else None
@@ -110,6 +116,8 @@ def prepare_unstored(
     stored = (lambda: decrypt_for_people(before, scope.vault).doc) if before else None
     check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=stored, kept_token=None)
     doc = {**doc, "privateLocations": [slug], "locations": []}
+    if updates_snapshots:
+        doc["updateSnapshots"] = True
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
     whole_group = decrypt_group_for_people(group, scope.vault) if group else None
     effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
@@ -126,6 +134,7 @@ def prepare_unstored(
         group_id=effect.columns["group_id"],
         spec=_encrypt(scope, check_id, {"doc": doc, **effect.columns})["spec"],
         bundle_sha256=doc.get("codeBundlePath"),
+        snapshots=" ".join(one["key"] for one in doc.get("snapshots") or ()) or None,
     )
 
 

@@ -360,6 +360,7 @@ Domain = Annotated[
 ]
 Sha256 = Annotated[str, Field(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
 BundlePath = Annotated[Sha256, judged_by(sha256_problem)]
+SnapshotKey = Annotated[Sha256, judged_by(sha256_problem)]
 Browser = Literal["chromium", "firefox", "webkit"]
 Engine = Annotated[Literal["node", "bun", ""] | None, BeforeValidator(blank_is_none)]
 Command = Annotated[Text, Field(max_length=2000)]

@@ -137,6 +137,8 @@ class UnstoredCheck:
     """JSON of the contract's spec, encrypted if it holds a secret."""
     bundle_sha256: str | None
     """None: it is no suite."""
+    snapshots: str | None = None
+    """The SHA-256 of each snapshot that it compares with, joined by spaces. None: there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,12 +172,14 @@ def complete_spec(
     """The spec with what it needs of other features; no group: the check is in none.
 
     Raises:
-        InvalidError: it names a snippet or a bundle that the account does not have.
+        InvalidError: it names a snippet, bundle or snapshot that the account does not have.
     """
     match spec:
         case ApiSpec():
             return _add_phases(connection, account_id, spec, doc=doc, group=group)
         case BrowserSpec() | MultiStepSpec():
+            if isinstance(spec, BrowserSpec):
+                _require_snapshots(connection, account_id, spec)
             scripts = [spec.script, *(file.content for file in spec.dependencies)]
             files = snippets.collect_files(connection, account_id, scripts)
             return msgspec.structs.replace(spec, snippets=files)
@@ -266,6 +268,17 @@ def _find_phase(
             f'"{named}" is {snippet_id}, and there is no snippet with this id.', keys=(named,)
         )
     return found
+
+
+def _require_snapshots(connection: Connection, account_id: str, spec: BrowserSpec) -> None:
+    for order, one in enumerate(spec.snapshots):
+        if bundles.find_kept(connection, account_id, one.sha256) is None:
+            key = f"snapshots[{order}].key"
+            raise InvalidError(
+                f'"{key}" names a snapshot that was not sent; upload it to'
+                " POST /next/checkly-storage/upload first, and use the key of the answer.",
+                keys=(key,),
+            )
 
 
 def _require_bundle(connection: Connection, account_id: str, sha256: str) -> None:

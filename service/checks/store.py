@@ -1,5 +1,6 @@
 """The SQL of checks."""
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -144,6 +145,20 @@ _BUNDLES: Final = (
     select(_DOC["codeBundlePath"].as_string())
     .where(check_.c.type == CheckType.PLAYWRIGHT.value)
     .distinct()
+)
+_COMPARED: Final = _DOC["snapshots"].as_string()
+_COMPARES: Final = (
+    select(check_.c.account_id)
+    .join(check_location, check_location.c.check_id == check_.c.id)
+    .where(
+        check_location.c.location_id == bindparam("location_id"),
+        check_.c.type == CheckType.BROWSER.value,
+        _COMPARED.contains(bindparam("sha256")),
+    )
+    .limit(1)
+)
+_SNAPSHOTS: Final = select(_COMPARED).where(
+    check_.c.type == CheckType.BROWSER.value, _COMPARED.like('%"key"%')
 )
 _STATUSES: Final[dict[StatusFilter, tuple[RunStatus, ...]]] = {
     "passing": (RunStatus.PASSED,),
@@ -290,15 +305,21 @@ def find_snippet_users(connection: Connection, account_id: str, snippet_id: int)
 
 
 def find_bundle_owner(connection: Connection, location_id: str, sha256: str) -> str | None:
-    """Whose bundle it is that a check of the location runs. None: none does."""
+    """Whose bundle or snapshot it is that a check of the location needs. None: none does."""
     values = {"location_id": location_id, "sha256": sha256}
     found: str | None = connection.execute(_BUNDLED, values).scalar_one_or_none()
-    return found
+    return found or connection.execute(_COMPARES, values).scalar_one_or_none()
 
 
 def list_bundles_in_use(connection: Connection) -> frozenset[str]:
     """The content hashes of all bundles that checks run."""
     return frozenset(connection.execute(_BUNDLES).scalars())
+
+
+def list_snapshots_in_use(connection: Connection) -> frozenset[str]:
+    """The content hashes of all snapshots that checks compare with."""
+    listed = connection.execute(_SNAPSHOTS).scalars()
+    return frozenset(one["key"] for text in listed for one in json.loads(text))
 
 
 def read(row: Row[Any]) -> CheckRow:

@@ -20,8 +20,15 @@ KNOWN_CALLER: Final = "picket.caller"
 No request from outside can put anything there.
 """
 _READING: Final = frozenset({"GET", "HEAD"})
-_ALSO_READING: Final = frozenset({"/v1/analytics/checks", "/v1/alert-settings/preview"})
-"""Paths whose POST changes nothing: its body would not fit into a URL."""
+_ALSO_READING: Final = frozenset(
+    {
+        "/v1/analytics/checks",
+        "/v1/alert-settings/preview",
+        "/next/checkly-storage/peek-code-bundle",
+        "/next/checkly-storage/download",
+    }
+)
+"""Paths whose POST changes nothing: its body would not fit into a URL, or clients send one."""
 _bearer = HTTPBearer(auto_error=False, scheme_name="apiKey", description="An API key, `cu_…`.")
 
 Account = Annotated[

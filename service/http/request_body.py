@@ -40,7 +40,7 @@ class BodyGate:
         app: ASGIApp,
         *,
         prefixes: tuple[str, ...],
-        streamed: str | None = None,
+        streamed: tuple[str, ...] = (),
         large: frozenset[str] = frozenset(),
         require_key: Callable[[Scope], Awaitable[None]] | None = None,
         patience_s: float = PATIENCE_S,
@@ -53,7 +53,7 @@ class BodyGate:
         self._streamed = streamed
         self._large = large
         """Paths whose bodies may have up to `LARGE_BYTES`: they hold the scripts of many checks."""
-        """Routes below this path read their bodies themselves. None: no route does."""
+        """Routes whose paths begin so read their bodies themselves."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, then hand it on in one piece."""
@@ -85,8 +85,7 @@ class BodyGate:
             raise
 
     def _reads(self, path: str) -> bool:
-        is_streamed = self._streamed is not None and path.startswith(self._streamed)
-        return path.startswith(self._prefixes) and not is_streamed
+        return path.startswith(self._prefixes) and not path.startswith(self._streamed)
 
     async def _read_in_time(self, receive: Receive, headers: Headers, *, most_bytes: int) -> bytes:
         try:

@@ -63,7 +63,10 @@ _TESTED: Final = (
     select(session.c.id)
     .where(
         session.c.stopped_ms.is_(None),
-        session.c.bundle_sha256 == bindparam("sha256"),
+        or_(
+            session.c.bundle_sha256 == bindparam("sha256"),
+            session.c.snapshots.contains(bindparam("sha256")),
+        ),
         session.c.account_id == bindparam("account_id"),
     )
     .limit(1)
@@ -145,6 +148,7 @@ def insert_test(
             "spec": check.spec,
             "group_id": check.group_id,
             "bundle_sha256": check.bundle_sha256,
+            "snapshots": check.snapshots,
         }
         for row, check in members
     ]
@@ -153,7 +157,7 @@ def insert_test(
 
 
 def is_tested(connection: Connection, account_id: str, sha256: str) -> bool:
-    """Whether an open session of the account runs this bundle, and no stored check."""
+    """Whether an open session of the account, and no stored check, needs this file."""
     asked = {"account_id": account_id, "sha256": sha256}
     return connection.execute(_TESTED, asked).first() is not None
 

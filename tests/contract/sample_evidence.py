@@ -17,6 +17,7 @@ from contract.evidence import (
     ScriptTest,
     SeenResponse,
     SentRequest,
+    SnapshotSeen,
     StepSeen,
     SuiteTest,
     TestCounts,
@@ -110,6 +111,11 @@ EVIDENCE: dict[str, Evidence] = {
         pages=(PAGE,),
         ssl_check_domain="shop.example",
         tls=_TLS,
+        snapshots=(
+            SnapshotSeen(
+                path="checks/shop.spec.js-snapshots/front-linux.png", artifact="snapshot-1.png"
+            ),
+        ),
     ),
     "multiStep": MultiStepEvidence(
         runtime_id="2026.04",

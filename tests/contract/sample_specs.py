@@ -15,6 +15,7 @@ from contract.checks import (
     IcmpSpec,
     MultiStepSpec,
     PlaywrightSpec,
+    Snapshot,
     TcpRequest,
     TcpSpec,
     UrlSpec,
@@ -125,6 +126,13 @@ SPECS: dict[CheckType, CheckSpec] = {
         runtime_id="2026.04",
         ssl_check_domain="shop.example",
         playwright_config={"use": {"locale": "de-DE"}},
+        snapshots=(
+            Snapshot(
+                path="checks/shop.spec.js-snapshots/front-linux.png",
+                sha256="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            ),
+        ),
+        update_snapshots=True,
     ),
     CheckType.MULTI_STEP: MultiStepSpec(
         script="await request.get('https://shop.example')",

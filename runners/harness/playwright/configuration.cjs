@@ -9,7 +9,7 @@ function exactly(file) {
   return new RegExp(`^${file.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`);
 }
 
-function configOf({ root, script, output, artifacts, video, playwrightConfig }) {
+function configOf({ root, script, output, artifacts, video, updateSnapshots, playwrightConfig }) {
   const { timeout = 30_000, use = {}, expect = {} } = playwrightConfig;
   return {
     testDir: root,
@@ -19,6 +19,7 @@ function configOf({ root, script, output, artifacts, video, playwrightConfig }) 
     workers: 1,
     retries: 0, // the service retries, in another run
     reporter: [[path.join(__dirname, 'reporter.cjs'), { alone: true }]],
+    updateSnapshots, // a picture that was written a moment ago proves nothing
     timeout,
     globalTimeout: 0, // the agent stops the run, and knows what it was doing then
     expect,

@@ -18,6 +18,7 @@ const DEFAULTS = {
   video: false, // whether there is an encoder
   secretNames: [], // variables of the check that are secret, beside those that are called so
   facts: null, // the names of the facts that are wanted; null: all of them
+  updateSnapshots: 'none', // or 'changed', which writes what is missing or differs
   playwrightConfig: {}, // the allowed parts of the user's configuration
 };
 

@@ -15,9 +15,9 @@ import msgspec
 
 from contract.checks import BrowserSpec, Dependency, MultiStepSpec
 from contract.result import CheckFailed, FailureKind
+from contract.scripts import EDITOR_SCRIPT
 from runners.scripting.node.runtimes import HARNESS
 
-EDITOR_SCRIPT: Final = "script.js"
 _MODULES: Final = "node_modules"
 """The folder of the runtime's libraries, where a file of the check could hide one of them."""
 _SEGMENT_BYTES: Final = 255
@@ -37,7 +37,7 @@ def script_path(spec: BrowserSpec | MultiStepSpec) -> PurePosixPath:
     Raises:
         CheckFailed: of kind SCRIPT: the path is not in the folder.
     """
-    return _resolve_in_folder(spec.script_path or EDITOR_SCRIPT)
+    return resolve_in_folder(spec.script_path or EDITOR_SCRIPT)
 
 
 def script_files(spec: BrowserSpec | MultiStepSpec) -> tuple[ScriptFile, ...]:
@@ -47,7 +47,7 @@ def script_files(spec: BrowserSpec | MultiStepSpec) -> tuple[ScriptFile, ...]:
         CheckFailed: of kind SCRIPT: a path leaves the folder, or two paths conflict.
     """
     script = script_path(spec)
-    files = {_resolve_in_folder(one.path): one.content for one in spec.dependencies}
+    files = {resolve_in_folder(one.path): one.content for one in spec.dependencies}
     files |= _place_snippets(script, spec.snippets)
     files[script] = spec.script
     for path in files:
@@ -73,12 +73,12 @@ def _place_snippets(
 ) -> dict[PurePosixPath, str]:
     """Map the paths of snippets, which count from the script's folder, to their contents."""
     return {
-        _resolve_in_folder(str(script.parent / one.path.lstrip("/"))): one.content
+        resolve_in_folder(str(script.parent / one.path.lstrip("/"))): one.content
         for one in snippets
     }
 
 
-def _resolve_in_folder(given: str) -> PurePosixPath:
+def resolve_in_folder(given: str) -> PurePosixPath:
     """Turn a path of the check into one within the folder; `/` is the folder itself."""
     path = PurePosixPath(os.path.normpath(given.lstrip("/")))
     if not path.name or path.parts[0] == "..":

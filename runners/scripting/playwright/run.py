@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from contract.checks import BrowserSpec, MultiStepSpec
+from contract.evidence import SnapshotSeen
 from contract.result import Artifact, CheckFailed, FailureKind, LogLine
 from contract.scripts import config_problem
 from redaction.policy import environment_secrets, secret_names
@@ -41,6 +42,13 @@ from runners.scripting.playwright.place import (
 )
 from runners.scripting.playwright.reporter import ReporterEvents
 from runners.scripting.playwright.secret_messages import SecretMessages
+from runners.scripting.playwright.snapshots import (
+    NewSnapshots,
+    PlacedSnapshot,
+    fetch_snapshots,
+    place_snapshots,
+    take_snapshots,
+)
 from runners.scripting.playwright.warm_pool import (
     UnfitProcessError,
     WarmProcess,
@@ -147,6 +155,8 @@ class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
     """Lines of the agent for the run's log."""
     unreached: tuple[UnreachedTarget, ...]
     """The targets that the browser or a request could not reach through the proxy."""
+    snapshots: tuple[SnapshotSeen, ...]
+    """What it wrote anew, where that was asked for."""
 
 
 async def run_script(
@@ -159,9 +169,11 @@ async def run_script(
     Raises:
         CheckFailed: of kind SCRIPT: the check cannot be run as it is written.
         MissingRuntimeError: this machine lacks what it runs on.
+        BundleError: a snapshot is not available now.
         OSError: our fault.
     """
-    prepared, started = _prepare(spec, ctx, browser), time.monotonic()
+    snapshots = await fetch_snapshots(spec, ctx.network.scripts())
+    prepared, started = _prepare(spec, ctx, browser, snapshots), time.monotonic()
     runtime, limits, alone = prepared.script.runtime, prepared.limits, prepared.needs_fresh_process
     async with prepared.harness.warm_pool.lend(runtime, limits, alone=alone) as spare:
         if spare is not None:
@@ -172,7 +184,10 @@ async def run_script(
 
 
 def _prepare(
-    spec: BrowserSpec | MultiStepSpec, ctx: RunContext, browser: Path | None
+    spec: BrowserSpec | MultiStepSpec,
+    ctx: RunContext,
+    browser: Path | None,
+    snapshots: tuple[PlacedSnapshot, ...],
 ) -> "_PreparedRun":
     harness = ctx.network.scripts()
     runtime = harness.runtimes.get(spec.runtime_id)
@@ -182,6 +197,7 @@ def _prepare(
         harness=harness,
         script=Script(spec, runtime, browser, harness.runtimes.ffmpeg, config),
         files=script_files(spec),
+        snapshots=snapshots,
         time=split_time(
             ctx.stated_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
         ),
@@ -196,6 +212,7 @@ class _PreparedRun(msgspec.Struct, frozen=True, kw_only=True):
     harness: Harness
     script: Script
     files: tuple[ScriptFile, ...]
+    snapshots: tuple[PlacedSnapshot, ...]
     time: RunTime
     until: Deadline
     """When the run has to be over, including the reading of its files."""
@@ -211,6 +228,12 @@ class _PreparedRun(msgspec.Struct, frozen=True, kw_only=True):
         told = {one.key: one.value for one in self.ctx.variables}
         ctx = self.ctx
         return filter_variables({**ctx.location_secrets, **ctx.environment, **told})
+
+    @property
+    def updates_snapshots(self) -> bool:
+        """Whether it writes snapshots anew."""
+        spec = self.script.spec
+        return isinstance(spec, BrowserSpec) and spec.update_snapshots
 
     @property
     def needs_fresh_process(self) -> bool:
@@ -247,6 +270,7 @@ class _PreparedRun(msgspec.Struct, frozen=True, kw_only=True):
     def _make_folders(self, workspace: Workspace) -> RunFolders:
         place = make_folders(workspace.folder)
         place_files(place, self.files, self.script.runtime)
+        place_snapshots(place.root, self.snapshots)
         if self.script.records_video:
             make_registry(place.browsers, place.root, browser=None, ffmpeg=self.script.ffmpeg)
         return place
@@ -278,6 +302,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             ctx.workspace.mark_facts_lost()
         await self._clear_own_launch(events)
         unreached = () if proxy is None else proxy.unreached
+        written = await run_to_completion(self._take_snapshots)
         left = await run_to_completion(self._collect, events)
         return ScriptRun(
             events=events,
@@ -287,9 +312,10 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             limit_s=self.prepared.time.limit_s,
             memory_mb=program.limits.memory_mb,
             degraded_because=left.degraded_because,
-            artifacts=left.artifacts,
+            artifacts=(*written.artifacts, *left.artifacts),
             notes=self._notes((*_list_notes(events, ended, proxy), *left.notes), at_s=ended.took_s),
             unreached=unreached,
+            snapshots=written.seen,
         )
 
     async def _clear_own_launch(self, events: ReporterEvents) -> None:
@@ -334,10 +360,21 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             },
             settings={
                 "artifacts": "on" if ctx.keeps_files else "retain-on-failure",
+                "updateSnapshots": "changed" if prepared.updates_snapshots else "none",
                 "secretNames": secret_names(ctx.variables),
                 **build_proxy_settings(proxy),
             },
             limits=prepared.limits,
+        )
+
+    def _take_snapshots(self) -> NewSnapshots:
+        prepared = self.prepared
+        return take_snapshots(
+            self.workspace,
+            self.place.root,
+            prepared.snapshots,
+            into=prepared.ctx.workspace,
+            are_updated=prepared.updates_snapshots,
         )
 
     def _collect(self, events: ReporterEvents) -> CollectedOutputs:

@@ -39,6 +39,12 @@ _SAID_CHARS: Final = 300
 _HEAP: Final = re.compile(r"FATAL ERROR: .*JavaScript heap out of memory")
 """V8's message before it aborts."""
 _NO_TESTS: Final = "Error: No tests found"
+_NO_SNAPSHOT: Final = "A snapshot doesn't exist at "
+"""Playwright's message where it may not write one."""
+_NEEDS_A_SNAPSHOT: Final = (
+    "A run of a check never writes the snapshot that it compares with: make it with `test"
+    " --update-snapshots` or sourceInfo.updateSnapshots, and name it in the check's snapshots."
+)
 _NEEDS_A_TEST: Final = (
     "A Playwright Test file calls `test` of @playwright/test at its top level, as in "
     "test('opens', async ({ page }) => { … }). A plain script requires `playwright`; its file's "
@@ -115,7 +121,12 @@ def _fail_by_error(errors: list[ErrorFact], events: ReporterEvents) -> Failure:
     if is_time_up(time_up) and error is not errors[0]:
         told = add_time_up(time_up, told, step=_find_step_title(events, where))
     message = cut(told, MESSAGE_CHARS)
-    further = (_name_test(error, events), _suggest_test(message), suggest_module(message))
+    further = (
+        _name_test(error, events),
+        _suggest_test(message),
+        suggest_module(message),
+        _suggest_snapshot(message),
+    )
     return Failure(
         kind=FailureKind.SCRIPT,
         message="\n".join(filter(None, (message, *further))),
@@ -129,6 +140,11 @@ def _name_test(error: ErrorFact, events: ReporterEvents) -> str | None:
         return None
     title, failed = cut(strip_colours(error.test), _SAID_CHARS), len(events.failed_tests)
     return f"This is the test “{title}”; {failed} of {events.began.tests} tests failed."
+
+
+def _suggest_snapshot(message: str) -> str | None:
+    """Say where a missing snapshot comes from; None: the message is about something else."""
+    return _NEEDS_A_SNAPSHOT if _NO_SNAPSHOT in message else None
 
 
 def _suggest_test(message: str) -> str | None:

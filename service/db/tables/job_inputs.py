@@ -13,6 +13,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    false,
 )
 
 from service.db.tables.accounts import account
@@ -61,11 +62,13 @@ client_certificate: Final = Table(
 )
 
 code_bundle: Final = Table(
-    # The tar.gz of a Playwright suite; its bytes are a file in the data directory.
+    # The tar.gz of a Playwright suite, or a snapshot; its bytes are a file in the data directory.
     "code_bundle",
     declared,
     Column("account_id", ForeignKey(account.c.id, ondelete="CASCADE"), primary_key=True),
     Column("sha256", String, primary_key=True),
     Column("size_bytes", BigInteger, nullable=False),
     Column("created_ms", BigInteger, nullable=False),  # when it was sent last
+    # Whether browser checks compare it with what they see; suites do not run it then.
+    Column("is_snapshot", Boolean, nullable=False, server_default=false()),
 )

@@ -87,6 +87,7 @@ session: Final = Table(
     Column("spec", LargeBinary),  # as that of checks
     Column("group_id", BigInteger),  # None: it is in no group
     Column("bundle_sha256", String),  # None: it is no suite
+    Column("snapshots", String),  # their SHA-256, joined by spaces; None: it compares with none
     Column("test_session_id", String),  # the test session that it is part of; None: of none
     Column("logical_id", String),  # of the client's; None: it is part of no test session
     Column("test_run_id", String),  # likewise

@@ -173,6 +173,10 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "DELETE /v1/maintenance-windows/{id}",
         "PUT /v1/code-bundles/{sha256}",
         "GET /v1/code-bundles/{sha256}",
+        "POST /next/checkly-storage/upload-code-bundle",
+        "POST /next/checkly-storage/peek-code-bundle",
+        "POST /next/checkly-storage/upload",
+        "POST /next/checkly-storage/download",
     }
     assert "HTTPValidationError" not in str(document)
 
@@ -229,8 +233,12 @@ QUESTIONS = (
     "POST /v1/alert-settings/preview",
     "POST /v1/analytics/checks",
     "POST /v1/alert-channels/{id}/test",
+    "POST /next/checkly-storage/peek-code-bundle",
+    "POST /next/checkly-storage/download",
+    "POST /next/checkly-storage/upload-code-bundle",
+    "POST /next/checkly-storage/upload",
 )
-"""These change nothing: what two ask is too long for an address, the last asks a receiver."""
+"""Nothing changes when these are sent again: questions, and bytes that are kept by their hash."""
 
 
 async def test_what_may_be_sent_twice_and_what_may_not_says_so(alice: ApiUser) -> None:
