@@ -70,6 +70,7 @@ from service.locations.health import LocationWatch
 from service.mail.mailer import Mailer
 from service.metrics import Metrics, RequestMetrics
 from service.metrics_page import MetricsPage
+from service.mqtt.hub import MqttHub
 from service.object_store.choice import open_store
 from service.object_store.folder import FolderStore
 from service.object_store.model import ObjectStore
@@ -127,10 +128,12 @@ class Service:
     trace_viewer: ASGIApp
     """What answers at the trace viewer's origin."""
     live: LiveStreams
+    mqtt: MqttHub
 
     async def end_long_polls(self) -> None:
         """Answer every long poll now, so that the shutdown waits for no client."""
         self.live.close()
+        self.mqtt.close()
         self.waiters.close()
         await self.claim_queue.close()
 
@@ -172,6 +175,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
             "presence": presence.run(),
             "alert-delivery": delivery.run(),
             "live": backend.live.run(),
+            "mqtt": backend.mqtt.run(),
         }
         async with _loops(database, periodics, loops):
             try:
@@ -360,6 +364,7 @@ def _assemble(
         claim_queue=claim_queue,
         waiters=backend.waiters,
         live=backend.live,
+        mqtt=backend.mqtt,
         trace_viewer=viewer_app(
             TraceLinks(backend.pepper), backend.artifacts, public_url=settings.public_url
         ),
@@ -430,6 +435,7 @@ def _backend(  # noqa: PLR0913 - what a service is made of
         answers=IdempotencyStore(pepper),
         waiters=SessionWaiters(database),
         live=LiveStreams(database, clock),
+        mqtt=MqttHub(database),
         limits=_limits(settings),
         sign_in_limits=SignInLimits(database, clock, pepper),
         vault=vault,

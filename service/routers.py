@@ -31,6 +31,7 @@ from service.http.server.list_parameters import ListParameters
 from service.incidents import api as incidents
 from service.locations import api as locations
 from service.maintenance import api as maintenance
+from service.mqtt import api as mqtt
 from service.reporting import api as reporting
 from service.results import api as result_lists
 from service.results import api as results
@@ -106,6 +107,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
     install_errors(app, OPERATIONS)
     pages = Pages(backend)
     app.router.routes += [*OPERATIONS, *visitor_routes.routes(), *page_routes(pages)]
+    app.router.routes += mqtt.routes(backend)
     install_openapi(app, document)
     install_page(app)
     install_error_pages(app, pages, api=PREFIXES)

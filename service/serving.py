@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import structlog
 import uvicorn
@@ -31,6 +31,7 @@ from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
 from service.http.error_responses import error_response
 from service.http.errors import ApiError
+from service.http.server import websocket
 from service.http.server.connections import ConnectionLimits, Connections, LimitedProtocol
 from service.logs import configure
 from service.settings import Settings, read_settings
@@ -240,7 +241,7 @@ async def _serving_viewer(viewer: socket.socket | None, app: ASGIApp) -> AsyncIt
     if viewer is None:
         yield
         return
-    server = _ViewerServer(_config(app))
+    server = _ViewerServer(_config(app, {"ws": "none"}))
     serving = asyncio.create_task(server.serve(sockets=[viewer]), name="trace-viewer")
     host, port = viewer.getsockname()[:2]
     log.info("trace_viewer.listening", host=host, port=port)
@@ -251,12 +252,13 @@ async def _serving_viewer(viewer: socket.socket | None, app: ASGIApp) -> AsyncIt
         await serving
 
 
-def _config(front: ASGIApp) -> uvicorn.Config:
+def _config(front: ASGIApp, websockets: Mapping[str, Any] = websocket.OPTIONS) -> uvicorn.Config:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     connections = Connections(limits_for(files))
     return uvicorn.Config(
         front,
         http=partial(LimitedProtocol, connections=connections),  # type: ignore[arg-type]
+        **websockets,
         lifespan="off",
         log_config=None,
         access_log=False,

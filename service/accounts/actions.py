@@ -139,6 +139,11 @@ def find_good_key(connection: Connection, key_id: str) -> KeyRow | None:
     return store.find_good_key(connection, key_id)
 
 
+def list_good_keys(connection: Connection, key_ids: Collection[str]) -> frozenset[str]:
+    """Those of these API keys that have not ended."""
+    return store.list_good_keys(connection, key_ids)
+
+
 def find_name(connection: Connection, caller: Caller) -> str:
     """What the caller's key is called."""
     key = store.find_good_key(connection, caller.key_id) if caller.key_id else None

@@ -109,6 +109,12 @@ def find_good_key(connection: Connection, key_id: str) -> KeyRow | None:
     return None if row is None else _key_row(row)
 
 
+def list_good_keys(connection: Connection, key_ids: Collection[str]) -> frozenset[str]:
+    """Those of these API keys that have not ended."""
+    found = select(api_key.c.id).where(api_key.c.id.in_(key_ids), api_key.c.revoked_ms.is_(None))
+    return frozenset(connection.execute(found).scalars())
+
+
 def revoke(connection: Connection, key_id: str, *, account_id: str, now_ms: int) -> bool:
     """End a key; false when there is no such good key."""
     values = {"key_id": key_id, "of_account": account_id, "now_ms": now_ms}

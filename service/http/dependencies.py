@@ -20,6 +20,7 @@ from service.http.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
 from service.locations.regions import NO_REGIONS, RegionLocations
+from service.mqtt.hub import MqttHub
 from service.object_store.model import ObjectStore
 from service.oidc.provider import OpenIdProvider
 from service.sessions.waiting import SessionWaiters
@@ -46,6 +47,8 @@ class Backend:
     waiters: SessionWaiters
     live: LiveStreams
     """Open pages that are told of changes."""
+    mqtt: MqttHub
+    """Clients that are told of the results of test sessions."""
     limits: RateLimits
     """Those that each replica counts by itself."""
     sign_in_limits: SignInLimits

@@ -1,6 +1,6 @@
 """What other features ask about results; `recording` stores them, `ingest` takes them in."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection
 
@@ -24,6 +24,13 @@ from service.results.removal import store as removal
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
     """The results of a session so far, without details, in the order of their runs."""
     return store.of_session(connection, session_id)
+
+
+def of_sessions(
+    connection: Connection, session_ids: Collection[str]
+) -> Mapping[str, Sequence[StoredResult]]:
+    """The results of sessions so far, as `of_session` has them, by session; none: not in it."""
+    return store.of_sessions(connection, session_ids)
 
 
 def standings(connection: Connection, check_ids: Sequence[str]) -> Mapping[str, Standing]:

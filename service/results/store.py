@@ -1,6 +1,6 @@
 """SQL that reads results."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
@@ -413,6 +413,17 @@ def find(connection: Connection, check_id: str, result_id: str) -> StoredResult 
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
     """The results of a session so far, without details, in the order of their runs."""
     return [_read(row, None) for row in connection.execute(_OF_SESSION, {"session_id": session_id})]
+
+
+def of_sessions(
+    connection: Connection, session_ids: Collection[str]
+) -> Mapping[str, Sequence[StoredResult]]:
+    """The results of sessions so far, without details, in the order of their runs, by session."""
+    query = select(result).where(result.c.session_id.in_(session_ids))
+    found: dict[str, list[StoredResult]] = {}
+    for row in connection.execute(query.order_by(result.c.ts, result.c.id)):
+        found.setdefault(row.session_id, []).append(_read(row, None))
+    return found
 
 
 _RUNS: Final[Select[Any]] = select(

@@ -291,7 +291,7 @@ _TEST_OF_ACCOUNT: Final = _ONE_TEST.where(test_session.c.account_id == bindparam
 _MEMBERS: Final = (
     select(session).where(session.c.test_session_id == bindparam("test_id")).order_by(session.c.id)
 )
-_FOLLOWED: Final = (
+_ALL_FOLLOWED: Final[Select[Any]] = (
     select(
         test_session.c.account_id,
         test_session.c.suite_id,
@@ -299,7 +299,16 @@ _FOLLOWED: Final = (
         session.c.check_id,
     )
     .join(session, session.c.test_session_id == test_session.c.id)
-    .where(session.c.id == bindparam("session_id"), test_session.c.suite_id.is_not(None))
+    .where(test_session.c.suite_id.is_not(None))
+)
+_FOLLOWED: Final = _ALL_FOLLOWED.where(session.c.id == bindparam("session_id"))
+_OF_SUITES: Final = (
+    _ALL_FOLLOWED.add_columns(session.c.id, session.c.status)
+    .where(
+        test_session.c.account_id == bindparam("of_account"),
+        test_session.c.suite_id.in_(bindparam("suite_ids", expanding=True)),
+    )
+    .order_by(session.c.id)
 )
 _SETTLE_TEST: Final = (
     update(test_session)
@@ -332,6 +341,25 @@ def find_followed(connection: Connection, session_id: str) -> Followed | None:
     """Who follows the runs of a session. None: nobody does."""
     row = connection.execute(_FOLLOWED, {"session_id": session_id}).first()
     return None if row is None else Followed(**row._mapping)  # noqa: SLF001 - as in `read_test`
+
+
+def list_followed(
+    connection: Connection, account_id: str, suite_ids: Collection[str]
+) -> Mapping[str, tuple[Followed, SessionStatus]]:
+    """The sessions of an account's suites by their ids, and how far each is."""
+    asked = {"of_account": account_id, "suite_ids": list(suite_ids)}
+    return {
+        row.id: (
+            Followed(
+                account_id=row.account_id,
+                suite_id=row.suite_id,
+                run_id=row.run_id,
+                check_id=row.check_id,
+            ),
+            SessionStatus(row.status),
+        )
+        for row in connection.execute(_OF_SUITES, asked)
+    }
 
 
 def find_retry_strategy(connection: Connection, session_id: str) -> Mapping[str, Any] | None:

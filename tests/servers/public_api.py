@@ -26,10 +26,12 @@ from service.db.tables.metadata import metadata
 from service.exporter.pages import exporter_of
 from service.http.dependencies import Backend
 from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.http.server.websocket import OPTIONS
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
 from service.locations import actions as locations
 from service.locations.regions import NO_REGIONS, RegionLocations
+from service.mqtt.hub import MqttHub
 from service.object_store.folder import FolderStore
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
@@ -152,9 +154,11 @@ async def serve_public_api(
     trace_viewer: ViewerAddress = NO_VIEWER,
     regions: RegionLocations = NO_REGIONS,
     postgresql_url: str | None = None,
+    secrets: FirstSecrets | None = None,
 ) -> AsyncIterator[PublicApi]:
     """Serve it with a first account, Alice's.
 
+    `secrets`: those of an earlier one on the same database.
     `postgresql_url`: one that has the newest schema. None: a SQLite file in the folder.
     """
     where = PostgresUrl(postgresql_url) if postgresql_url else directory / "service.db"
@@ -163,7 +167,7 @@ async def serve_public_api(
         await database.write(metadata.create_all)
     backend = _backend(database, directory, per_minute=per_minute)
     backend = replace(backend, trace_viewer=trace_viewer, regions=regions)
-    secrets = await database.write(
+    secrets = secrets or await database.write(
         lambda c: accounts.first_start(c, PEPPER, now_ms=backend.clock.now_ms(c))
     )
     assert secrets is not None
@@ -172,12 +176,17 @@ async def serve_public_api(
     try:
         async with listening(app) as url, aiohttp.ClientSession() as http:
             alice = ApiUser(url, http, secrets)
-            live = asyncio.create_task(backend.live.run(), name="live")
+            loops = [
+                asyncio.create_task(backend.live.run(), name="live"),
+                asyncio.create_task(backend.mqtt.run(), name="mqtt"),
+            ]
             try:
                 yield PublicApi(url, app, database, backend, http, alice)
             finally:
-                live.cancel()
+                for loop in loops:
+                    loop.cancel()
                 backend.live.close()
+                backend.mqtt.close()
     finally:
         backend.waiters.close()
         await database.close()
@@ -195,6 +204,7 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         answers=IdempotencyStore(PEPPER),
         waiters=SessionWaiters(database),
         live=LiveStreams(database, clock),
+        mqtt=MqttHub(database),
         limits=RateLimits(monotonic=time.monotonic, allowances=allowances),
         sign_in_limits=SignInLimits(database, clock, PEPPER, allowances),
         vault=a_vault(),
@@ -207,6 +217,6 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
 @asynccontextmanager
 async def listening(app: ASGIApp) -> AsyncIterator[str]:
     """Where the application listens on loopback."""
-    config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=600)
+    config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=600, **OPTIONS)
     async with serve_promptly(config) as url:
         yield url

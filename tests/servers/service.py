@@ -11,6 +11,7 @@ import uvicorn
 
 from service.accounts.model import FirstSecrets
 from service.app import Service, running
+from service.http.server.websocket import OPTIONS
 from service.serving import StartupGate
 from service.settings import Settings
 from tests.servers.prompt_server import serve_promptly
@@ -131,6 +132,7 @@ async def _listening(service: Service, front: StartupGate) -> AsyncIterator[str]
         lifespan="off",
         proxy_headers=False,
         timeout_keep_alive=600,
+        **OPTIONS,
     )
     async with serve_promptly(config) as url:
         try:

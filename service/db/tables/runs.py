@@ -64,6 +64,12 @@ test_session: Final = Table(
         sqlite_where=text("is_recorded"),
         postgresql_where=text("is_recorded"),
     ),
+    Index(
+        "ix_test_session_suite_id",
+        "suite_id",
+        sqlite_where=text("suite_id IS NOT NULL"),
+        postgresql_where=text("suite_id IS NOT NULL"),
+    ),
 )
 
 session: Final = Table(

@@ -31,6 +31,11 @@ class _JoiningTransport:
         self._flush()
         self._transport.close()
 
+    def release(self) -> asyncio.Transport:
+        """The transport itself, once all that was written before is on its way."""
+        self._flush()
+        return self._transport
+
     def _flush(self) -> None:
         parts, self._parts = self._parts, []
         if parts and not self.is_closing():
@@ -46,4 +51,10 @@ class SingleWriteProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Called by the event loop."""
-        super().connection_made(_JoiningTransport(transport))  # type: ignore[arg-type]
+        self._joining = _JoiningTransport(transport)
+        super().connection_made(self._joining)  # type: ignore[arg-type]
+
+    def handle_websocket_upgrade(self) -> None:
+        """Messages are not held back: who sends many would not learn that nobody reads them."""
+        self.transport = self._joining.release()
+        super().handle_websocket_upgrade()
