@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -19,6 +20,9 @@ class Runs(StrEnum):
     GROUP = "check group"
 
 
+_LINKS: Final = {Runs.CHECK: "/checks", Runs.GROUP: "/check-groups"}
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What one trigger runs."""
@@ -30,11 +34,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerRow:
-    """A trigger as it is stored; its token is not."""
+    """A trigger as it is stored."""
 
     id: int
     account_id: str
     masked: str
+    token: bytes | None
+    """Sealed. None: an older release made it, which kept its hash alone."""
     created_ms: int
     called_ms: int | None
     """None: never."""
@@ -45,7 +51,9 @@ class TriggerShown(ResponseModel):
 
     id: int
     token: str
-    """Complete only in the answer that created it; later only its last letters."""
+    """Only its last letters for those who only read, and where an earlier release made it."""
+    url: str
+    """The link that runs it, with `token` in it."""
     created_at: Moment = Field(alias="created_at")
     called_at: Moment | None = Field(alias="called_at")
     """When its link was last called. Null: never."""
@@ -73,11 +81,12 @@ class VerdictShown(ResponseModel):
     """Milliseconds; of several runs, the longest. Null: nothing was measured."""
 
 
-def render(row: TriggerRow, target: Target, *, token: str) -> TriggerShown:
-    """A trigger as its answer; `token` is the token itself, or what is shown of it later."""
+def render(row: TriggerRow, target: Target, *, token: str, base_url: str) -> TriggerShown:
+    """A trigger as its answer; `token` is the token itself, or what is shown of it."""
     fields: dict[str, Any] = {
         "id": row.id,
         "token": token,
+        "url": f"{base_url}{_LINKS[target.runs]}/{quote(target.owner_id, safe='')}/trigger/{token}",
         "created_at": moment(row.created_ms),
         "called_at": optional_moment(row.called_ms),
         "updated_at": None,

@@ -3,6 +3,7 @@
 Who may ask for a target is known before: routes find it in the caller's account first.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
@@ -10,9 +11,10 @@ from sqlalchemy import delete as delete_from
 
 from service.accounts.keys import NewKey, Pepper, digest_key
 from service.db.tables.runs import run_trigger
-from service.http.errors import NotFoundError
-from service.triggers.model import PREFIX, Target, TriggerRow
-from service.vault.encryption import Scope
+from service.http.errors import NotFoundError, UnreadableError
+from service.triggers.model import PREFIX, Runs, Target, TriggerRow
+from service.vault.encryption import DecryptionError, Place, Scope, Vault
+from service.vault.reencrypt import EncryptedTable
 
 _OF_TARGET: Final = (run_trigger.c.runs == bindparam("of_runs")) & (
     run_trigger.c.owner_id == bindparam("of_owner")
@@ -37,6 +39,7 @@ def create(connection: Connection, scope: Scope, target: Target, *, key: NewKey)
         "owner_id": target.owner_id,
         "hash": key.digest,
         "masked": key.masked,
+        "token": scope.vault.encrypt(key.raw, _place(scope.account_id, target)),
         "created_ms": scope.now_ms,
     }
     connection.execute(insert(run_trigger), row)
@@ -53,6 +56,23 @@ def find(connection: Connection, target: Target) -> TriggerRow:
     if row is None:
         raise NotFoundError(f"The {target.runs} {target.owner_id} has no trigger.")
     return _read(row)
+
+
+def reveal_token(row: TriggerRow, target: Target, vault: Vault) -> str:
+    """The whole token; masked where an older release made it, which kept its hash alone.
+
+    Raises:
+        UnreadableError: it cannot be decrypted.
+    """
+    if row.token is None:
+        return row.masked
+    try:
+        return vault.decrypt(row.token, _place(row.account_id, target))
+    except DecryptionError as problem:
+        raise UnreadableError(
+            f"The stored token of the trigger {row.id} cannot be read: {problem}."
+            " Create the trigger again, or delete it."
+        ) from problem
 
 
 def find_by_token(
@@ -84,6 +104,23 @@ def note_call(connection: Connection, row: TriggerRow, *, now_ms: int) -> None:
     connection.execute(_CALLED.values(called_ms=now_ms), {"trigger_id": row.id})
 
 
+def _place(account_id: str, target: Target) -> Place:
+    return ("run_trigger", account_id, target.runs.value, target.owner_id)
+
+
+def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
+    place = _place(row.account_id, Target(Runs(row.runs), row.owner_id))
+    return {"token": vault.encrypt(vault.decrypt(row.token, place), place)}
+
+
+ENCRYPTED: Final = EncryptedTable(
+    column=run_trigger.c.token,
+    unreadable="triggers.unreadable",
+    reencrypt=_reencrypt,
+    describe=lambda row: {"trigger_id": str(row.id)},
+)
+
+
 def _target_values(target: Target) -> dict[str, str]:
     return {"of_runs": target.runs.value, "of_owner": target.owner_id}
 
@@ -93,6 +130,7 @@ def _read(row: Row[Any]) -> TriggerRow:
         id=row.id,
         account_id=row.account_id,
         masked=row.masked,
+        token=row.token,
         created_ms=row.created_ms,
         called_ms=row.called_ms,
     )

@@ -16,6 +16,7 @@ from service.errors import SettingsError
 from service.groups import secrets as groups
 from service.locations import secrets as locations
 from service.settings import Settings
+from service.triggers import triggers
 from service.variables import secrets as variables
 from service.vault.bodies import CLEAR
 from service.vault.encryption import Vault
@@ -32,6 +33,7 @@ _TABLES: Final[tuple[EncryptedTable, ...]] = (
     groups.ENCRYPTED,
     locations.ENCRYPTED,
     alert_channels.ENCRYPTED,
+    triggers.ENCRYPTED,
 )
 
 

@@ -36,6 +36,7 @@ run_trigger: Final = Table(
     Column("owner_id", String, nullable=False),  # of what it runs
     Column("hash", LargeBinary, nullable=False),  # of the token, service.accounts.keys.Pepper
     Column("masked", String, nullable=False),
+    Column("token", LargeBinary),  # sealed by service.vault; None: made by an older release
     Column("created_ms", BigInteger, nullable=False),
     Column("called_ms", BigInteger),  # None: never
     UniqueConstraint("runs", "owner_id"),

@@ -1,9 +1,13 @@
+import os
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from service.accounts.model import Role
 from service.db.tables.runs import run_trigger
+from service.triggers import triggers
+from service.triggers.model import Runs, Target
+from service.vault.encryption import Vault
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import ApiUser, PublicApi
 
@@ -24,25 +28,60 @@ async def test_a_trigger_has_the_known_shape(alice: ApiUser) -> None:
     assert made.body == {
         "id": made.body["id"],
         "checkId": path.rpartition("/")[2],
+        "url": f"{alice.url}/checks/{made.body['checkId']}/trigger/{token}",
         "called_at": None,
         "updated_at": None,
     }
     assert isinstance(made.body["id"], int)
 
 
-async def test_a_token_is_shown_once(alice: ApiUser) -> None:
+async def test_whoever_may_write_reads_the_whole_token_and_others_its_last_letters(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    path = await a_path(alice)
+    made = (await alice.post(path)).body
+    assert made["url"].endswith(f"/checks/{made['checkId']}/trigger/{made['token']}")
+    read = await alice.get(path)
+    assert (read.status, read.body) == (200, made)
+    reader = await api.colleague("Rae", role=Role.READ_ONLY)
+    masked = f"tr_****{made['token'][-4:]}"
+    seen = (await reader.get(path)).body
+    assert (seen["token"], seen["url"].rpartition("/")[2]) == (masked, masked)
+
+
+async def test_a_token_whose_hash_alone_was_kept_is_masked_until_it_is_made_anew(
+    api: PublicApi, alice: ApiUser
+) -> None:
     path = await a_path(alice)
     token = (await alice.post(path)).body["token"]
-    read = await alice.get(path)
-    assert read.status == 200
-    assert read.body["token"] == f"tr_****{token[-4:]}"
+    await api.database.write(lambda c: c.execute(update(run_trigger).values(token=None)))
+    assert (await alice.get(path)).body["token"] == f"tr_****{token[-4:]}"
+    fresh = (await alice.post(path)).body["token"]
+    assert (await alice.get(path)).body["token"] == fresh
 
 
-async def test_a_token_is_stored_as_a_hash_alone(api: PublicApi, alice: ApiUser) -> None:
+async def test_a_token_is_encrypted_again_with_a_new_key(api: PublicApi, alice: ApiUser) -> None:
+    path = await a_path(alice)
+    token = (await alice.post(path)).body["token"]
+    target = Target(Runs.CHECK, path.rpartition("/")[2])
+    place = ("run_trigger", alice.secrets.account_id, "check", target.owner_id)
+    old, new = os.urandom(32), os.urandom(32)
+    sealed = Vault([old]).encrypt(token, place)
+    await api.database.write(lambda c: c.execute(update(run_trigger).values(token=sealed)))
+    refused = await alice.get(path)
+    assert (refused.status, "Create the trigger again" in refused.body["message"]) == (500, True)
+    both = Vault([new, old])
+    assert await api.database.write(lambda c: triggers.ENCRYPTED.rotate(c, both)) == 1
+    row = await api.database.read(lambda c: triggers.find(c, target))
+    assert triggers.reveal_token(row, target, Vault([new])) == token
+
+
+async def test_a_token_is_stored_as_a_hash_and_sealed(api: PublicApi, alice: ApiUser) -> None:
     path = await a_path(alice)
     token = (await alice.post(path)).body["token"]
     (row,) = await api.database.read(lambda c: c.execute(select(run_trigger)).all())
     assert row.hash == api.backend.pepper.as_key(token).digest
+    assert token.encode() not in row.token
     assert token not in str(tuple(row))
 
 

@@ -40,11 +40,11 @@ async def test_a_link_is_made_shown_once_and_deleted(
 
     stored = (await alice.get(trigger)).body
     assert link.startswith(f"{web.url}/{trigger.removeprefix('/v1/triggers/')}/trigger/tr_")
-    assert stored["token"] == f"tr_****{link[-4:]}"
+    assert link.endswith(f"/{stored['token']}")
     assert example.endswith(link)
     await page.reload()
     assert link not in await page.content()
-    assert stored["token"] in await page.content()
+    assert f"tr_****{link[-4:]}" in await page.content()
 
     await page.get_by_role("link", name="Delete").click()
     assert (await alice.get(trigger)).status == 200
