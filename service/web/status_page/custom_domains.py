@@ -48,11 +48,14 @@ class CustomDomains:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if self._own_host is not None and scope["type"] == "http":
+        if self._own_host is not None and scope["type"] in ("http", "websocket"):
             if not self._is_known:
                 await self._read()
             if self._pages and (host := _host_of(scope)) is not None:
                 url = self._pages.get(_without_port(host))
+                if url is not None and scope["type"] == "websocket":
+                    await send({"type": "websocket.close"})  # not accepted: the client gets 403
+                    return
                 if url is not None:
                     scope = _lead(scope, host, url)
         await self._app(scope, receive, send)

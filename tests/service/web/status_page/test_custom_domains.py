@@ -2,6 +2,7 @@
 
 from http.cookies import SimpleCookie
 
+import aiohttp
 import pytest
 
 from service.web.cookies import SESSION_COOKIE
@@ -52,6 +53,14 @@ async def test_nothing_else_of_the_service_answers_there(
     assert "There is no status page here" in answer.text
     posted = await site.ask("POST", path, headers={"host": HOST, **key}, json={})
     assert posted.status in {404, 405}
+
+
+async def test_no_client_of_mqtt_connects_there(site: Site, alice: ApiUser) -> None:
+    await a_page(alice, customDomain=HOST)
+    async with site.http.ws_connect(site.url, protocols=("mqtt",)) as elsewhere:
+        assert elsewhere.protocol == "mqtt"
+    with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+        await site.http.ws_connect(site.url, protocols=("mqtt",), headers={"host": HOST})
 
 
 async def test_a_domain_that_a_page_gives_up_shows_it_no_longer(site: Site, alice: ApiUser) -> None:
