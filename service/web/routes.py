@@ -6,7 +6,7 @@ from service.web import gallery, live
 from service.web.alerts import alerts_page, subscriptions_page
 from service.web.check import check_page
 from service.web.locations import locations_page
-from service.web.overview import group_members, overview_page
+from service.web.overview import group_members, overview_page, selection
 from service.web.page_routing import Pages
 from service.web.resources import (
     alert_settings_form,
@@ -34,6 +34,7 @@ _PARTS = (
     password_page.routes,
     sign_in_page.routes,
     overview_page.routes,
+    selection.routes,
     live.routes,
     try_now.routes,
     check_forms.routes,

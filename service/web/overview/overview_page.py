@@ -15,7 +15,6 @@ from service.locations import actions as locations
 from service.maintenance import actions as maintenance
 from service.overview import actions as overview
 from service.overview.model import Grouping
-from service.web.api_calls import ApiAnswer
 from service.web.check.ranges import USUAL
 from service.web.form_data import read_form
 from service.web.overview.check_list import (
@@ -27,10 +26,11 @@ from service.web.overview.check_list import (
     read_list,
 )
 from service.web.overview.list_address import RANGE_WORDS, TYPES, Asked, read_address, type_word
+from service.web.overview.selection import describe_started
 from service.web.page_routing import Pages
 from service.web.rendering import html_response
 from service.web.visit import Visit
-from service.web.words import format_duration, format_plural
+from service.web.words import format_duration
 
 _MOST_TAGS: Final = 200
 
@@ -112,20 +112,12 @@ async def _run_listed(visit: Visit) -> Response:
     wanted = {"target": {"checkId": check_ids}}
     answer = await visit.call("POST /v1/check-sessions/trigger", wanted)
     if visit.request.headers.get("hx-request") == "true":
-        return html_response(visit.request, str(escape(_describe_started(answer))))
+        return html_response(visit.request, str(escape(describe_started(answer))))
     if answer.is_error:
         return visit.page(
             "check_refusal.html", status=answer.status, message=answer.message, back=f"/{address}"
         )
     return visit.go(f"/{address}")
-
-
-def _describe_started(answer: ApiAnswer) -> str:
-    if answer.is_error:
-        return answer.message
-    line = f"{format_plural(len(answer.body['sessions']), 'check')} started; results follow here."
-    left = len(answer.body.get("notRun", ()))
-    return f"{line} {left} not started: paused, or a heartbeat." if left else line
 
 
 async def _wait(visit: Visit) -> Response:
