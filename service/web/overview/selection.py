@@ -19,7 +19,7 @@ from service.web.visit import Visit
 from service.web.words import format_plural
 
 _MOST: Final = 500
-"""So many checks are changed at once: a list that was scrolled far can show more."""
+"""The most checks that are changed at once; a list that was scrolled far can show more."""
 _RUN: Final = "run"
 _CHANGES: Final[Mapping[str, tuple[str, bool, str]]] = {
     "pause": ("activated", False, "paused"),

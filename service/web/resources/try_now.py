@@ -1,5 +1,7 @@
 """`/checks/try`: run what stands in the form of a check once, without saving it."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -12,9 +14,12 @@ from contract.evidence import HttpEvidence
 from contract.result import Evidence, Outcome
 from service.http.errors import NotFoundError
 from service.results import actions as results
+from service.results import assets
+from service.results.assets import Asset
+from service.results.model import StoredResult
 from service.sessions import actions as sessions
 from service.web.api_calls import ApiAnswer
-from service.web.check.run_progress import find_progress
+from service.web.check.run_progress import RunProgress, find_progress
 from service.web.form_data import read_form
 from service.web.forms.api_problems import divide
 from service.web.forms.resource_pages import read_sent
@@ -22,12 +27,16 @@ from service.web.page_routing import Pages
 from service.web.resources.check_forms import CHECKS
 from service.web.result.message_bodies import format_json
 from service.web.result.result_page import COMPARISONS
+from service.web.result.run_files import File, describe_files, send_file
 from service.web.result.timeline import draw_phases
+from service.web.result.trace_page import Around, explain_absence, frame_trace
 from service.web.visit import Visit
 
 _JOB: Final = "checkRunJobs[0]"
 _UNPROCESSABLE: Final = 422
 _MOST_SHOWN: Final = 4_000
+_UPLOAD_MS: Final = 60_000
+"""A file that has not arrived is taken to be on its way for this long after its result."""
 _NAME: Final = "New check"
 """What a check is called as long as nobody has named it."""
 
@@ -36,7 +45,9 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     """What the button sends, and what came of it."""
     return (
         pages.change("/checks/try", _start),
-        pages.show("/checks/try/{session}", _show),
+        pages.show(_path("{session}"), _show),
+        pages.show(_path("{session}") + "/files/{name}", _serve_file),
+        pages.show(_path("{session}") + "/traces/{name}", _show_trace),
     )
 
 
@@ -98,28 +109,82 @@ def _refuse(visit: Visit, problems: Any) -> Response:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A run of a form, as far as it is."""
+
+    name: str
+    progress: RunProgress
+    stored: StoredResult | None
+    """None: it has not ended."""
+    files: tuple[Asset, ...]
+    now_ms: int
+
+
+async def _find(visit: Visit) -> _Tried:
+    """The run that an address names.
+
+    Raises:
+        NotFoundError: there is none of the account's own.
+    """
+    session_id = str(visit.request.path_params["session"])
+    return await visit.read(lambda c: _read_tried(c, visit, session_id))
+
+
+def _read_tried(connection: Connection, visit: Visit, session_id: str) -> _Tried:
+    session = sessions.find(connection, visit.account_id, session_id)
+    progress = find_progress(connection, visit.account_id, session.check_id, session_id)
+    if not session.is_test or progress is None:
+        raise NotFoundError(f"There is no test session {session_id}.")
+    (place,) = progress.places
+    stored = results.find(connection, session.check_id, place.run.id) if place.run else None
+    files = assets.assets_of(connection, visit.account_id, stored) if stored else ()
+    return _Tried(session.name, progress, stored, files, visit.now_ms(connection))
+
+
 async def _answer(visit: Visit, session_id: str) -> Response:
     """How far the run is; asked for again until it has ended."""
+    tried = await visit.read(lambda c: _read_tried(c, visit, session_id))
+    stored, here = tried.stored, _path(session_id)
+    outcome = stored.detail.outcome if stored and stored.detail else None
+    (place,) = tried.progress.places
+    files = await describe_files(visit.backend.artifacts, tried.files, at=here)
+    return visit.page(
+        "try_result.html" if _is_part(visit) else "try.html",
+        progress=tried.progress,
+        place=place,
+        name=tried.name,
+        now_ms=tried.now_ms,
+        here=here,
+        problems=(),
+        **_describe(outcome),
+        files=[one for one in files if one.kind != "trace"],
+        traces=[one for one in files if one.kind == "trace"],
+        no_viewer=explain_absence(visit),
+        is_uploading=_is_uploading(tried, files),
+    )
 
-    def read(connection: Connection) -> dict[str, Any]:
-        session = sessions.find(connection, visit.account_id, session_id)
-        progress = find_progress(connection, visit.account_id, session.check_id, session_id)
-        if not session.is_test or progress is None:
-            raise NotFoundError(f"There is no test session {session_id}.")
-        (place,) = progress.places
-        stored = results.find(connection, session.check_id, place.run.id) if place.run else None
-        outcome = stored.detail.outcome if stored and stored.detail else None
-        return {
-            "progress": progress,
-            "place": place,
-            "name": session.name,
-            "now_ms": visit.now_ms(connection),
-            **_describe(outcome),
-        }
 
-    values = await visit.read(read)
-    template = "try_result.html" if _is_part(visit) else "try.html"
-    return visit.page(template, **values, here=_path(session_id), problems=())
+def _is_uploading(tried: _Tried, files: Sequence[File]) -> bool:
+    """Whether files may still be on their way: agents send them after the result."""
+    if tried.stored is None or all(one.path for one in files):
+        return False
+    return tried.now_ms - tried.stored.created_ms < _UPLOAD_MS
+
+
+async def _serve_file(visit: Visit) -> Response:
+    """One file of the run."""
+    tried = await _find(visit)
+    return await send_file(visit, assets.find_asset(tried.files, visit.request.path_params["name"]))
+
+
+async def _show_trace(visit: Visit) -> Response:
+    """A trace of the run, in the viewer."""
+    tried = await _find(visit)
+    asset = assets.find_asset(tried.files, visit.request.path_params["name"])
+    here = _path(visit.request.path_params["session"])
+    started_ms = tried.stored.started_ms if tried.stored else tried.now_ms
+    return await frame_trace(visit, asset, Around(tried.name, here, here, started_ms))
 
 
 def _describe(outcome: Outcome | None) -> dict[str, Any]:

@@ -62,6 +62,11 @@ async def serve_file(visit: Visit) -> Response:
     """One file of a run."""
     params = visit.request.path_params
     asset = await find_file(visit, params["check_id"], params["result_id"], params["name"])
+    return await send_file(visit, asset)
+
+
+async def send_file(visit: Visit, asset: Asset) -> Response:
+    """A file as a browser is given it: pictures and films to be shown, all else to be saved."""
     found = await assets.open_asset(visit.backend.artifacts, asset)
     is_shown = asset.content_type.partition(";")[0].lower() in _SHOWN
     return file_answer(

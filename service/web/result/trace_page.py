@@ -1,5 +1,6 @@
 """A trace in Playwright's viewer, framed from its own origin."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection
@@ -50,12 +51,35 @@ async def show_trace(visit: Visit) -> Response:
         if stored is None:
             raise NotFoundError("There is no such result of this check.")
         found = assets.assets_of(connection, visit.account_id, stored)
-        asset = assets.find_asset(found, params["name"])
-        if asset.artifact.kind != "trace":
-            raise NotFoundError(f"The file {params['name']} is no trace.")
-        return check, stored, asset
+        return check, stored, assets.find_asset(found, params["name"])
 
     check, stored, asset = await visit.read(read)
+    here = f"/checks/{check.id}"
+    around = Around(check.name, here, f"{here}/results/{stored.id}", stored.started_ms)
+    return await frame_trace(visit, asset, around)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The pages that lead to a trace."""
+
+    name: str
+    """What its check is called."""
+    here: str
+    """The page of the check."""
+    this: str
+    """The page of the result; that of the check where both are one."""
+    started_ms: int
+
+
+async def frame_trace(visit: Visit, asset: Asset, around: Around) -> Response:
+    """Show a trace in the viewer.
+
+    Raises:
+        NotFoundError: the file is no trace, or is not stored any more.
+    """
+    if asset.artifact.kind != "trace":
+        raise NotFoundError(f"The file {asset.artifact.name} is no trace.")
     await assets.open_asset(visit.backend.artifacts, asset)
     origin = find_origin(visit)
     address = ""
@@ -64,10 +88,7 @@ async def show_trace(visit: Visit) -> Response:
         address = origin + viewer_path(token)
     answer = visit.page(
         "trace.html",
-        check=check,
-        result=stored,
-        here=f"/checks/{check.id}",
-        this=f"/checks/{check.id}/results/{stored.id}",
+        around=around,
         name=asset.artifact.name,
         address=address,
         absence=explain_absence(visit),

@@ -79,9 +79,10 @@ def an_artifact(
     )
 
 
-def keep(api: PublicApi, run_id: int, name: str, content: bytes) -> None:
+def keep(api: PublicApi, run_id: int, name: str, content: bytes, *, fence: int = 1) -> None:
     """The file, as if its upload had ended."""
-    file = RunFile(location_id=api.alice.secrets.location_id, run_id=run_id, fence=1, name=name)
+    location_id = api.alice.secrets.location_id
+    file = RunFile(location_id=location_id, run_id=run_id, fence=fence, name=name)
     assert isinstance(api.backend.artifacts, FolderStore)
     path = api.backend.artifacts.folder / file.key
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import msgspec
+
 from contract.result import Failure, FailureKind, Outcome, Status
 from contract.wire import encode
 from tests.builders.check_bodies import check_body
 from tests.builders.claimed_jobs import claim, submit
 from tests.servers.public_api import PublicApi
 from tests.servers.web_forms import Pairs, form_pairs
-from tests.service.web.conftest import WebUser
+from tests.service.web.conftest import WebUser, sign_in
+from tests.service.web.test_result_page import an_artifact, keep
 
 FAILED = Outcome(
     status=Status.FAILED,
@@ -77,3 +80,38 @@ async def test_a_stored_check_is_tried_with_its_secrets_which_the_form_has_not(
     assert b"very-secret" in encode(job.spec)
     assert b"other.example" in encode(job.spec)
     assert (await api.alice.get(f"/v1/checks/{made['id']}")).body == made
+
+
+async def test_the_files_of_a_tried_check_can_be_opened_by_its_own_account_alone(
+    api: PublicApi, web: WebUser
+) -> None:
+    form = await typed(web, "/checks/new?kind=BROWSER", script="await page.goto('about:blank')")
+    sent = await web.post("/checks/try?kind=BROWSER", form)
+    here = sent.headers["location"]
+    (job,) = await claim(api)
+    shot, trace = b"picture", b"zip"
+    artifacts = (
+        an_artifact("shot.png", "screenshot", shot, "image/png"),
+        an_artifact("trace.zip", "trace", trace),
+        an_artifact("late.webm", "video", b"film", "video/webm"),
+    )
+    await submit(api, job, msgspec.structs.replace(FAILED, artifacts=artifacts))
+    keep(api, int(job.run_id), "shot.png", shot, fence=job.fence)
+    keep(api, int(job.run_id), "trace.zip", trace, fence=job.fence)
+
+    text = (await web.get(here, headers={"hx-request": "true"})).text
+    mallory = await sign_in(api, (await api.another_user("Mallory")).secrets.api_key)
+
+    assert f'<img class="thumb" src="{here}/files/shot.png"' in text
+    assert f'href="{here}/files/trace.zip"' in text
+    assert "late.webm is on its way" in text
+    assert "hx-get" in text
+    shown = await web.get(f"{here}/files/shot.png")
+    assert (shown.status, shown.headers["content-type"]) == (200, "image/png")
+    saved = await web.get(f"{here}/files/trace.zip")
+    assert saved.headers["content-disposition"].startswith("attachment")
+    assert (await web.get(f"{here}/traces/trace.zip")).status == 200
+    assert (await web.get(f"{here}/traces/shot.png")).status == 404
+    assert (await web.get(f"{here}/files/other.png")).status == 404
+    for path in (here, f"{here}/files/shot.png", f"{here}/traces/trace.zip"):
+        assert (await mallory.get(path)).status == 404
