@@ -170,6 +170,14 @@ PartialBody = Annotated[dict[str, Any], Body()]
 """The body of such a change, before `complete_body` has read it."""
 CHANGES: Final = "x-changes"
 """In an operation's schema: the names of the models whose fields its body may have."""
+
+
+def describe_change(model: type[BaseModel]) -> dict[str, Any]:
+    """The OpenAPI entry of a body that may leave out any field of a model."""
+    schema = {CHANGES: [model.__name__]}
+    return {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+
+
 _PARTS: Final = frozenset({"request", "heartbeat"})
 """Objects that are changed field by field as well; others are values, and are replaced."""
 _DEPENDENT: Final = {"frequency": "frequencyOffset"}

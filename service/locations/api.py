@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Body, Path, Query
+from pydantic import TypeAdapter
 from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 from starlette.responses import Response
@@ -13,7 +14,16 @@ from service.agents import actions as agents
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.errors import InvalidError
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
+from service.http.mutations import (
+    Changed,
+    ChangeDep,
+    CreateDep,
+    PartialBody,
+    changed_fields,
+    complete_body,
+    describe_change,
+    sent_fields,
+)
 from service.http.responses import OPENAPI, Items
 from service.http.routing import ONE, answers, json, json_model, keyed_operations, open_operations
 from service.http.schema import NO_NUL
@@ -46,6 +56,7 @@ from service.vault.encryption import DecryptionError, Scope, Vault, Viewer
 router = keyed_operations("Private locations", prefix="/v1/private-locations")
 regions_router = open_operations("Locations", prefix="/v1/locations")
 
+_READER: Final = TypeAdapter(LocationChange)
 LocationId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 KeyId = Annotated[str, Path(alias="keyId", pattern=NO_NUL, max_length=200)]
 
@@ -128,13 +139,20 @@ async def read_location(
     return json_model(await backend.database.read(query))
 
 
-@router.put(ONE, responses=answers(200, LocationShown, _SHOWN, 404))
+@router.put(
+    ONE,
+    responses=answers(200, LocationShown, _SHOWN, 404),
+    openapi_extra=describe_change(LocationWrite),
+)
 async def change_location(
-    location_id: LocationId, body: Annotated[LocationChange, Body()], changing: ChangeDep
+    location_id: LocationId, sent: PartialBody, changing: ChangeDep
 ) -> Response:
-    """Change a private location; its slug cannot change."""
+    """Change a private location; what is omitted stays, and its slug cannot change."""
 
     def change(connection: Connection, scope: Scope) -> Changed:
+        held = find(connection, scope.account_id, location_id)
+        stored = {"name": held.name, "icon": held.icon, "proxyUrl": held.proxy_url}
+        body = complete_body(_READER, sent, stored)
         before = _for_comparison(find(connection, scope.account_id, location_id), scope.vault)
         actions.change(connection, scope, location_id, body)
         row = decrypt_for_people(find(connection, scope.account_id, location_id), scope.vault)

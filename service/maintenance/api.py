@@ -1,18 +1,30 @@
 """`/v1/maintenance-windows`: when checks run and nobody is alerted."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 from fastapi import Body, Path, Query
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
+from service.http.mutations import (
+    Changed,
+    ChangeDep,
+    CreateDep,
+    PartialBody,
+    changed_fields,
+    complete_body,
+    describe_change,
+    sent_fields,
+)
 from service.http.responses import PageDep, page_of
 from service.http.routing import ONE, answers, json_model, keyed_operations
 from service.http.times import query_window_ms
+from service.http.validation import ignored_header
 from service.maintenance import store, window_changes
 from service.maintenance.model import WindowFilter, WindowShown, WindowWrite, render
 from service.maintenance.rules import Plan, plan
@@ -21,6 +33,7 @@ from service.vault.encryption import Scope
 
 router = keyed_operations("Maintenance windows", prefix="/v1/maintenance-windows")
 
+_READER: Final = TypeAdapter(WindowWrite)
 WindowId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
 
 
@@ -79,13 +92,21 @@ async def read_maintenance_window(
     return json_model(render(row))
 
 
-@router.put(ONE, responses=answers(200, WindowShown, "The window.", 404, 409))
+@router.put(
+    ONE,
+    responses=answers(200, WindowShown, "The window.", 404, 409),
+    openapi_extra=describe_change(WindowWrite),
+)
 async def replace_maintenance_window(
-    window_id: WindowId, changing: ChangeDep, body: Annotated[WindowWrite, Body()]
+    window_id: WindowId, changing: ChangeDep, sent: PartialBody
 ) -> Response:
-    """Change a maintenance window; what is omitted takes its default."""
-    ignored = await changing.ignored_fields(body)
-    planned = await _plan(body)
+    """Change a maintenance window; what is omitted stays."""
+    stored = await changing.backend.database.read(
+        lambda c: render(find(c, changing.account_id, window_id))
+    )
+    kept = _drop_replaced(sent, stored.model_dump(mode="json", by_alias=True))
+    body = complete_body(_READER, sent, kept)
+    ignored, planned = ignored_header(sent, body), await _plan(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = render(find(connection, scope.account_id, window_id))
@@ -103,6 +124,16 @@ async def delete_maintenance_window(window_id: WindowId, changing: ChangeDep) ->
     return await changing.delete(
         str(window_id), lambda c, scope: window_changes.delete(c, scope, window_id)
     )
+
+
+def _drop_replaced(sent: Mapping[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """What is stored, without the repetition in whose place another kind of one was sent."""
+    replaced: tuple[str, ...] = ()
+    if sent.get("rrule"):
+        replaced = ("repeatInterval", "repeatUnit", "repeatEndsAt")
+    elif sent.get("repeatInterval"):
+        replaced = ("rrule",)
+    return {name: value for name, value in stored.items() if name not in replaced}
 
 
 async def _plan(body: WindowWrite) -> Plan:

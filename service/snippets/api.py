@@ -1,8 +1,9 @@
 """`/v1/snippets`: code that several checks share."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Body, Path
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from starlette.responses import Response
 
@@ -12,9 +13,19 @@ from service.groups import actions as groups
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.errors import ConflictError
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
+from service.http.mutations import (
+    Changed,
+    ChangeDep,
+    CreateDep,
+    PartialBody,
+    changed_fields,
+    complete_body,
+    describe_change,
+    sent_fields,
+)
 from service.http.responses import PageDep, page_of
 from service.http.routing import ONE, answers, json_model, keyed_operations
+from service.http.validation import ignored_header
 from service.snippets import store
 from service.snippets.actions import find
 from service.snippets.model import SnippetRow, SnippetShown, SnippetWrite, render
@@ -22,6 +33,7 @@ from service.vault.encryption import Scope
 
 router = keyed_operations("Snippets", prefix="/v1/snippets")
 
+_READER: Final = TypeAdapter(SnippetWrite)
 SnippetId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
 
 
@@ -54,18 +66,22 @@ async def read_snippet(snippet_id: SnippetId, caller: CallerDep, backend: Backen
     return json_model(render(row))
 
 
-@router.put(ONE, responses=answers(200, SnippetShown, "The snippet.", 404, 409))
+@router.put(
+    ONE,
+    responses=answers(200, SnippetShown, "The snippet.", 404, 409),
+    openapi_extra=describe_change(SnippetWrite),
+)
 async def replace_snippet(
-    snippet_id: SnippetId, changing: ChangeDep, body: Annotated[SnippetWrite, Body()]
+    snippet_id: SnippetId, changing: ChangeDep, sent: PartialBody
 ) -> Response:
-    """Change a snippet; checks use the new one from their next run on."""
-    ignored = await changing.ignored_fields(body)
+    """Change a snippet; what is omitted stays, and checks use it from their next run on."""
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = render(find(connection, scope.account_id, snippet_id))
+        body = complete_body(_READER, sent, before.model_dump(mode="json", by_alias=True))
         row = replace(connection, scope, snippet_id, body)
         fields = changed_fields(before.model_dump(), render(row).model_dump())
-        answer = json_model(render(row), headers=ignored)
+        answer = json_model(render(row), headers=ignored_header(sent, body))
         return Changed(answer=answer, resource_id=str(row.id), fields=fields)
 
     return await changing.make(change)

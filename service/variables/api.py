@@ -1,18 +1,29 @@
 """`/v1/variables`: variables and secrets that all checks of an account have."""
 
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Body, Path
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
+from service.http.mutations import (
+    Changed,
+    ChangeDep,
+    CreateDep,
+    PartialBody,
+    changed_fields,
+    complete_body,
+    describe_change,
+    sent_fields,
+)
 from service.http.responses import Items, PageOrAllDep, page_of_sealed
 from service.http.routing import answers, json_model, keyed_operations
 from service.http.schema import NO_NUL
+from service.http.validation import ignored_header
 from service.variables import actions, store
 from service.variables.model import Owner
 from service.variables.schemas import (
@@ -24,9 +35,11 @@ from service.variables.schemas import (
     render_doc,
 )
 from service.vault.encryption import Scope, Viewer
+from service.vault.texts import HIDDEN
 
 router = keyed_operations("Variables", prefix="/v1/variables")
 
+_READER: Final = TypeAdapter(VariableChange)
 _ONE = "/{key}"
 # Wider than a key may be: what cannot be one is not there.
 VariableKey = Annotated[str, Path(alias="key", pattern=NO_NUL, max_length=1000)]
@@ -69,18 +82,25 @@ async def read_variable(key: VariableKey, caller: CallerDep, backend: BackendDep
     return json_model(render(row, Viewer(backend.vault, may_write=caller.may_write)))
 
 
-@router.put(_ONE, responses=answers(200, VariableShown, _SHOWN, 404, 409))
-async def replace_variable(
-    key: VariableKey, changing: ChangeDep, body: Annotated[VariableChange, Body()]
-) -> Response:
-    """Change or rename a variable; a secret that stays one keeps its value if that is empty."""
-    ignored = await changing.ignored_fields(body)
+@router.put(
+    _ONE,
+    responses=answers(200, VariableShown, _SHOWN, 404, 409),
+    openapi_extra=describe_change(VariableWrite),
+)
+async def replace_variable(key: VariableKey, changing: ChangeDep, sent: PartialBody) -> Response:
+    """Change or rename a variable; what is omitted stays.
+
+    A secret that stays one keeps its value if that is empty.
+    """
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = actions.find(connection, scope.account_id, key)
+        stored = {"value": HIDDEN, "locked": before.locked, "secret": before.secret}
+        body = complete_body(_READER, sent, stored)
         row = actions.replace_one(connection, scope, key, body)
         fields = changed_fields(compare(before, scope.vault), compare(row, scope.vault))
-        answer = json_model(render(row, Viewer.writer(scope.vault)), headers=ignored)
+        headers = ignored_header(sent, body)
+        answer = json_model(render(row, Viewer.writer(scope.vault)), headers=headers)
         return Changed(answer=answer, resource_id=key, fields=fields)
 
     return await changing.make(change)

@@ -54,7 +54,6 @@ async def test_a_window_is_made_read_changed_and_deleted(alice: ApiUser) -> None
     assert changed.body == {
         **first,
         **new,
-        "tags": [],
         "startsAt": "2026-12-04T01:00:00.000Z",
         "endsAt": "2026-12-04T02:00:00.000Z",
         "repeatInterval": None,

@@ -75,7 +75,7 @@ async def test_a_secret_is_never_shown_again(alice: ApiUser) -> None:
     for answer in answers:
         assert SECRET not in str(answer.body)
     assert answers[1].body == {"key": "TOKEN", "value": "", "locked": False, "secret": True}
-    assert answers[8].body == {"key": "TOKEN", "value": "", "locked": False, "secret": False}
+    assert answers[8].body == {"key": "TOKEN", "value": "", "locked": True, "secret": False}
 
 
 async def stored_value(api: PublicApi, key: str) -> str:
