@@ -6,7 +6,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 Network = IPv4Network | IPv6Network
-_ALL_BITS: Final = {4: 32, 6: 128}
+_BARE: Final = 4
+_BITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,6 @@ def _parse_pair(word: str) -> tuple[str, Network]:
 
 
 def _format_network(network: Network) -> str:
-    """An address by itself has no length behind it."""
-    is_one = network.prefixlen == _ALL_BITS[network.version]
+    """An IPv4 address has no length behind it; clients read all of IPv6 as networks."""
+    is_one = network.version == _BARE and network.prefixlen == _BITS
     return str(network.network_address) if is_one else str(network)

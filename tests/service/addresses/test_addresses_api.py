@@ -21,6 +21,14 @@ async def test_addresses_are_listed_once_by_version(api: PublicApi) -> None:
     assert (await anyone.get("/v1/static-ipv6s")).body == ["2001:db8::/56"]
 
 
+async def test_an_address_of_ipv6_is_a_network_of_one(api: PublicApi) -> None:
+    addresses = parse_addresses("cellar=2001:db8::7 cellar=203.0.113.7")
+    api.app.state.backend = replace(api.backend, addresses=addresses)
+    assert (await api.alice.get("/v1/static-ipv6s")).body == ["2001:db8::7/128"]
+    assert (await api.alice.get("/v1/static-ipv6s.txt")).body == "2001:db8::7/128\n"
+    assert (await api.alice.get("/v1/static-ips")).body == ["203.0.113.7"]
+
+
 async def test_addresses_are_listed_by_location(api: PublicApi) -> None:
     anyone = await told(api)
     assert (await anyone.get("/v1/static-ips-by-region")).body == {
