@@ -76,6 +76,8 @@ from service.object_store.folder import FolderStore
 from service.object_store.model import ObjectStore
 from service.oidc.provider import OpenIdProvider
 from service.pepper import pepper_of, wrong_pepper
+from service.projects import actions as projects
+from service.projects.running import Deployments
 from service.results.model import Stored
 from service.retention.model import Kept
 from service.retention.retention import Retention
@@ -125,6 +127,7 @@ class Service:
     """What a first start made. None: it was none."""
     claim_queue: ClaimQueue
     waiters: SessionWaiters
+    deployments: Deployments
     trace_viewer: ASGIApp
     """What answers at the trace viewer's origin."""
     live: LiveStreams
@@ -135,6 +138,7 @@ class Service:
         self.live.close()
         self.mqtt.close()
         self.waiters.close()
+        await self.deployments.close()
         await self.claim_queue.close()
 
 
@@ -255,6 +259,7 @@ def _periodics(clock: Clock, watch: GapWatch, bundles: BundleFiles) -> tuple[Per
         gone += subscriptions.forget_unconfirmed(connection, now_ms=now_ms)
         gone += sign_in.forget_expired(connection, now_ms=now_ms)
         gone += alert_channels.forget_old(connection, now_ms=now_ms)
+        gone += projects.forget_old(connection, now_ms=now_ms)
         return gone + audit.forget_old(connection, now_ms=now_ms)
 
     def act_on_timers(connection: Connection) -> int:
@@ -363,6 +368,7 @@ def _assemble(
         first_secrets=secrets,
         claim_queue=claim_queue,
         waiters=backend.waiters,
+        deployments=backend.deployments,
         live=backend.live,
         mqtt=backend.mqtt,
         trace_viewer=viewer_app(
@@ -434,6 +440,7 @@ def _backend(  # noqa: PLR0913 - what a service is made of
         keys=ApiKeys(database, pepper=pepper, monotonic=time.monotonic),
         answers=IdempotencyStore(pepper),
         waiters=SessionWaiters(database),
+        deployments=Deployments(database),
         live=LiveStreams(database, clock),
         mqtt=MqttHub(database),
         limits=_limits(settings),

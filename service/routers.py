@@ -32,6 +32,7 @@ from service.incidents import api as incidents
 from service.locations import api as locations
 from service.maintenance import api as maintenance
 from service.mqtt import api as mqtt
+from service.projects import api as projects
 from service.reporting import api as reporting
 from service.results import api as result_lists
 from service.results import api as results
@@ -80,6 +81,7 @@ _ROUTERS: Final = (
     maintenance.router,
     bundles.router,
     client_storage.router,
+    projects.router,
     badges.router,
     locations.regions_router,
     runtimes.router,
@@ -115,6 +117,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
         BodyGate,
         prefixes=PREFIXES,
         streamed=(bundles.PREFIX, *client_storage.UPLOADS),
+        large=projects.LARGE_BODIES,
         require_key=partial(require_key, backend),
     )
     app.add_middleware(ListParameters, prefixes=PREFIXES)

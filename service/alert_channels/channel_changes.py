@@ -111,6 +111,30 @@ def subscribe(
     return _subscribe(connection, account_id, channel_id, wanted, path="")
 
 
+def find_subscription(
+    connection: Connection, account_id: str, subscription_id: int
+) -> SubscriptionRow:
+    """A subscription to a channel of the account.
+
+    Raises:
+        NotFoundError: there is none with this id.
+    """
+    row = store.find_subscription(connection, account_id, subscription_id)
+    if row is None:
+        raise NotFoundError(f"There is no subscription {subscription_id}.")
+    return row
+
+
+def unsubscribe(connection: Connection, account_id: str, subscription_id: int) -> None:
+    """Forget a subscription.
+
+    Raises:
+        NotFoundError: there is none with this id.
+    """
+    find_subscription(connection, account_id, subscription_id)
+    store.unsubscribe_one(connection, subscription_id)
+
+
 def subscribe_some(
     connection: Connection,
     account_id: str,

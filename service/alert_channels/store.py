@@ -176,6 +176,17 @@ def list_subscriptions_of(
     return _list_subscriptions(connection, wanted)
 
 
+def find_subscription(
+    connection: Connection, account_id: str, subscription_id: int
+) -> SubscriptionRow | None:
+    """A subscription to a channel of the account. None: there is none with this id."""
+    own = select(alert_channel.c.id).where(alert_channel.c.account_id == account_id)
+    wanted = and_(
+        alert_subscription.c.id == subscription_id, alert_subscription.c.channel_id.in_(own)
+    )
+    return next(iter(_list_subscriptions(connection, wanted)), None)
+
+
 def _list_subscriptions(
     connection: Connection, wanted: ColumnElement[bool]
 ) -> tuple[SubscriptionRow, ...]:

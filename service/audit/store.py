@@ -8,10 +8,10 @@ from sqlalchemy.types import BigInteger
 
 from service.audit.model import Kind, Thing
 from service.db.tables.alert_channels import alert_channel
+from service.db.tables.alerting import maintenance_window
 from service.db.tables.checks import check_, check_group
 from service.db.tables.job_inputs import client_certificate, snippet
 from service.db.tables.locations import private_location
-from service.db.tables.maintenance import maintenance_window
 from service.db.tables.status_pages import (
     status_incident,
     status_incident_update,

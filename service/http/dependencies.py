@@ -23,6 +23,7 @@ from service.locations.regions import NO_REGIONS, RegionLocations
 from service.mqtt.hub import MqttHub
 from service.object_store.model import ObjectStore
 from service.oidc.provider import OpenIdProvider
+from service.projects.running import Deployments
 from service.sessions.waiting import SessionWaiters
 from service.sign_in.attempts import SignInLimits
 from service.traces.trace_links import ViewerAddress
@@ -45,6 +46,7 @@ class Backend:
     keys: ApiKeys
     answers: IdempotencyStore
     waiters: SessionWaiters
+    deployments: Deployments
     live: LiveStreams
     """Open pages that are told of changes."""
     mqtt: MqttHub

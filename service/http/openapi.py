@@ -145,6 +145,25 @@ _UPDATE: Final = {
     "status": "INVESTIGATING",
     "notifySubscribers": True,
 }
+_PROJECT: Final = {
+    "project": {"logicalId": "shop", "name": "Shop"},
+    "sharedFiles": [],
+    "resources": [
+        {
+            "type": "check",
+            "logicalId": "front-page",
+            "sourceFile": "src/front-page.check.ts",
+            "payload": {
+                "checkType": "URL",
+                "name": "Front page",
+                "request": {"url": "https://shop.example"},
+                "privateLocations": ["default"],
+                "groupId": {"ref": "web"},
+            },
+        },
+        {"type": "check-group", "logicalId": "web", "payload": {"name": "Web", "v": 2}},
+    ],
+}
 BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/check-groups": _GROUP,
     "PUT /v1/check-groups/{id}": _GROUP,
@@ -172,6 +191,12 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "checkId": "0199f1d2-6a7c-7d3e-9f5a-3f0c2b1a4d5e",
         "alertSettings": {"runBasedEscalation": {"failedRunThreshold": 3}},
     },
+    "POST /v1/projects/deploy": _PROJECT,
+    "POST /next-v2/projects/deploy": {
+        **_PROJECT,
+        "project": {"logicalId": "warehouse", "name": "Warehouse"},
+    },
+    "POST /next/projects": {"logicalId": "office", "name": "Office"},
     "POST /v1/status-pages/services": {"name": "Checkout"},
     "PUT /v1/status-pages/services/{serviceId}": {"name": "Checkout"},
     "POST /v1/status-pages": _PAGE,

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
 
 from service.db.engine import announce
-from service.db.tables.maintenance import maintenance_window as window
+from service.db.tables.alerting import maintenance_window as window
 from service.incidents.model import StatusChanged
 from service.maintenance.model import Timing, WindowFilter, WindowRow
 

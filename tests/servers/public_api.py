@@ -33,6 +33,7 @@ from service.locations import actions as locations
 from service.locations.regions import NO_REGIONS, RegionLocations
 from service.mqtt.hub import MqttHub
 from service.object_store.folder import FolderStore
+from service.projects.running import Deployments
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
 from service.settings import PostgresUrl
@@ -189,6 +190,7 @@ async def serve_public_api(
                 backend.mqtt.close()
     finally:
         backend.waiters.close()
+        await backend.deployments.close()
         await database.close()
 
 
@@ -203,6 +205,7 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         keys=ApiKeys(database, pepper=PEPPER, monotonic=time.monotonic),
         answers=IdempotencyStore(PEPPER),
         waiters=SessionWaiters(database),
+        deployments=Deployments(database),
         live=LiveStreams(database, clock),
         mqtt=MqttHub(database),
         limits=RateLimits(monotonic=time.monotonic, allowances=allowances),

@@ -11,7 +11,7 @@ from service.db.tables import (
     error_groups,
     job_inputs,
     locations,
-    maintenance,
+    projects,
     runs,
     sign_in,
     status_pages,
@@ -26,13 +26,13 @@ SUBJECTS: Final = (
     job_inputs,
     runs,
     error_groups,
-    maintenance,
     alerting,
     status_pages,
     alert_channels,
     analytics,
     users,
     sign_in,
+    projects,
 )
 """Every module that declares tables; a test holds this equal to the folder."""
 metadata: Final = declared

@@ -10,8 +10,8 @@ from contract.result import Artifact, Failure, FailureKind
 from service.accounts import actions as accounts
 from service.alerting.model import Mismatch
 from service.db.sqlite_group import driver
+from service.db.tables.alerting import maintenance_window
 from service.db.tables.checks import check_, check_group
-from service.db.tables.maintenance import maintenance_window
 from service.db.tables.runs import session
 from service.results.model import ResultType
 from service.results.recording import record

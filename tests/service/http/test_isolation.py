@@ -28,7 +28,7 @@ OPEN: Final = (
     "GET /status-pages/{url}.json",
 )
 """These belong to nobody."""
-OWN_SPACE: Final = ("PUT /v1/code-bundles/{sha256}",)
+OWN_SPACE: Final = ("PUT /v1/code-bundles/{sha256}", "DELETE /v1/projects/{logicalId}")
 """The id is the content's, and whoever sends it has one of their own."""
 NOT_THERE: Final = (
     "GET /v1/check-results/{checkId}/{checkResultId}/assets/{name}",
@@ -64,6 +64,8 @@ LISTS: Final = (
     "/v1/error-groups",
     "/v1/maintenance-windows",
     "/v1/private-locations",
+    "/next/projects",
+    "/v1/projects",
     "/v1/snippets",
     "/v1/status-pages",
     "/v1/status-pages/incidents",
@@ -125,6 +127,11 @@ async def a_group(api: PublicApi, name: str) -> Ids:
         api, "/v1/checks/url", {**BODIES["POST /v1/checks/url"], "groupId": group["id"]}
     )
     return {"groupId": str(group["id"]), "checkId": check["id"]}
+
+
+async def a_project(api: PublicApi, _name: str) -> Ids:
+    begun = (await api.alice.post("/v1/projects/deploy", BODIES["POST /v1/projects/deploy"])).body
+    return {"logicalId": begun["logicalId"], "deploymentId": begun["id"]}
 
 
 async def a_snippet(api: PublicApi, name: str) -> Ids:
@@ -227,6 +234,7 @@ MAKERS: Final[Mapping[str, Make]] = {
     "error-groups": an_error_group,
     "maintenance-windows": a_maintenance_window,
     "private-locations": a_location,
+    "projects": a_project,
     "snippets": a_snippet,
     "status-pages": a_status_page,
     "test-sessions": a_test_session,
@@ -325,6 +333,7 @@ async def test_a_list_holds_nothing_of_another_account(
     await made(api, "/v1/client-certificates", certificate_body())
     await made(api, "/v1/maintenance-windows")
     await made(api, "/v1/alert-channels")
+    await made(api, "/next/projects")
     await a_status_page(api, "/incidents")
     await a_status_page(api, "")
     hers, his = [

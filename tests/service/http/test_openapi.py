@@ -20,6 +20,7 @@ ITEMS = (
     *("/{statusPageId}", "/services/{serviceId}", "/incidents/{incidentId}"),
     "/incidents/{incidentId}/incident-updates/{incidentUpdateId}",
 )
+DEPLOYMENT = "/v1/projects/{logicalId}/deployments/{deploymentId}"
 FORMS = ("", "-by-region", ".txt")
 NEEDS_MORE = (
     "POST /v1/checks/playwright",
@@ -173,6 +174,13 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "DELETE /v1/maintenance-windows/{id}",
         "PUT /v1/code-bundles/{sha256}",
         "GET /v1/code-bundles/{sha256}",
+        *(f"POST {path}/projects/deploy" for path in ("/v1", "/next-v2")),
+        *(f"GET /v1/projects{path}" for path in ("", "/{logicalId}", "/{logicalId}/deployments")),
+        "DELETE /v1/projects/{logicalId}",
+        *(f"GET {DEPLOYMENT}{path}" for path in ("", "/events", "/completion")),
+        f"POST {DEPLOYMENT}/cancel",
+        *(f"{verb} /next/projects" for verb in ("GET", "POST")),
+        "GET /next/projects/{logicalId}",
         "POST /next/checkly-storage/upload-code-bundle",
         "POST /next/checkly-storage/peek-code-bundle",
         "POST /next/checkly-storage/upload",
