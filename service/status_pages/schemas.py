@@ -57,27 +57,27 @@ Picture = Annotated[
 
 
 class ThemeColors(RequestModel):
-    """The colours of a theme."""
+    """The colours of a theme; those that are null are the usual ones, or follow from others."""
 
-    body_background_color: Colour
-    header_background_color: Colour
-    header_font_color: Colour
-    title_font_color: Colour
-    body_font_color: Colour
-    body_font_color_muted: Colour
-    navigation_font_color: Colour
-    link_font_color: Colour
-    card_background_color: Colour
-    border_color: Colour
-    primary_button_background_color: Colour
-    primary_button_font_color: Colour
+    body_background_color: Colour | None = None
+    header_background_color: Colour | None = None
+    header_font_color: Colour | None = None
+    title_font_color: Colour | None = None
+    body_font_color: Colour | None = None
+    body_font_color_muted: Colour | None = None
+    navigation_font_color: Colour | None = None
+    link_font_color: Colour | None = None
+    card_background_color: Colour | None = None
+    border_color: Colour | None = None
+    primary_button_background_color: Colour | None = None
+    primary_button_font_color: Colour | None = None
 
 
 class PageColors(RequestModel):
     """The colours of a page."""
 
-    light: ThemeColors
-    dark: ThemeColors
+    light: ThemeColors | None = None
+    dark: ThemeColors | None = None
 
 
 class CardService(RequestModel):

@@ -218,3 +218,12 @@ async def test_a_card_cannot_show_alices_service_on_charlies_page(
     assert (await charlie.post(PAGES, page_body(hers))).status == 400
     assert (await charlie.get(f"{SERVICES}/{hers}")).status == 404
     assert (await charlie.get(SERVICES)).body["entries"] == []
+
+
+async def test_colours_that_are_left_out_are_the_usual_ones(alice: ApiUser) -> None:
+    colours = {"light": {"linkFontColor": "#112233"}}
+    made = await alice.post(PAGES, {**page_body(), "themeColors": colours})
+    assert made.status == 201, made.body
+    shown = made.body["themeColors"]
+    assert (shown["light"]["linkFontColor"], shown["light"]["borderColor"]) == ("#112233", None)
+    assert shown["dark"] is None
