@@ -42,13 +42,13 @@ class ClientScene:
             assert answer.status < 300, f"{answer.status} {text}"
             return await answer.json() if text else None
 
-    def client(self, project: str, *, url: str | None = None) -> CommandLine:
+    def client(self, project: str, *, url: str | None = None, copy: int = 0) -> CommandLine:
         """The command line in a new copy of a project; `url`: another way to the service."""
         variables = five_variables(url or self.url, key=API_KEY, account_id=self.account_id)
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
         return CommandLine(
-            a_project(self.folder, project),
+            a_project(self.folder / f"copy-{copy}", project),
             {**outside_the_project(home), **variables, "SHOP_URL": self.shop},
         )
 
@@ -77,6 +77,8 @@ def _service_environ(folder: Path) -> dict[str, str]:
         "SERVICE_PORT": "0",
         "TRACE_VIEWER_PORT": "off",
         "SERVICE_DATA_DIR": str(folder / "service"),
+        "REGION_LOCATIONS": "*=default",
+        "API_REQUESTS_PER_MINUTE": "0",
         "FIRST_API_KEY": API_KEY,
         "FIRST_LOCATION_KEY": LOCATION_KEY,
     }

@@ -85,3 +85,19 @@ async def test_what_a_client_sends_is_what_it_reads_until_it_is_gone(
         path = recorded["delete"].replace("{id}", item_id)
         assert (await alice.delete(path)).status == 204
         assert (await alice.get(recorded["read"].replace("{id}", item_id))).status == 404
+
+
+async def test_a_trigger_is_created_without_a_body_and_its_token_is_read_back_whole(
+    tmp_path: Path,
+) -> None:
+    async with serve_service(tmp_path) as service:
+        alice = service.alice
+        group = (await alice.post("/v1/check-groups", {"name": "Shop"})).body["id"]
+        for path in (f"checks/{await service.a_url_check()}", f"check-groups/{group}"):
+            headers = {"content-type": "application/json"}
+            made = await alice.post(f"/v1/triggers/{path}", headers=headers)
+            assert made.status == 201, made.body
+            seen = (await alice.get(f"/v1/triggers/{path}")).body
+            assert seen["token"] == made.body["token"]
+            assert (await alice.delete(f"/v1/triggers/{path}")).status == 204
+            assert (await alice.get(f"/v1/triggers/{path}")).status == 404
