@@ -67,7 +67,9 @@ _ROUTERS: Final = (
     result_lists.router_v2,
     results.router,
     sessions.router,
+    sessions.router_v2,
     ad_hoc.router,
+    ad_hoc.clients_router,
     statuses.router,
     error_groups.router,
     exporter.router,
@@ -117,7 +119,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
         BodyGate,
         prefixes=PREFIXES,
         streamed=(bundles.PREFIX, *client_storage.UPLOADS),
-        large=projects.LARGE_BODIES,
+        large=ad_hoc.LARGE_PATHS | projects.LARGE_BODIES,
         require_key=partial(require_key, backend),
     )
     app.add_middleware(ListParameters, prefixes=PREFIXES)

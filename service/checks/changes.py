@@ -8,14 +8,14 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from contract.checks import CheckType, Lane
+from contract.checks import CheckType
 from service.alert_channels import actions as alert_channels
 from service.alert_channels.model import Subscriber
 from service.alerting import actions as alerting
 from service.checks import store
 from service.checks.actions import complete, find
 from service.checks.fields import read_choices
-from service.checks.model import LOCATION_FIELDS, CheckRow, UnstoredCheck
+from service.checks.model import LOCATION_FIELDS, CheckRow
 from service.checks.resolve import (
     AccountLocations,
     ResolvedCheck,
@@ -25,7 +25,7 @@ from service.checks.resolve import (
     resolve_check,
 )
 from service.checks.schemas import CheckWrite
-from service.checks.secrets import decrypt, decrypt_for_people, decrypt_spec, encrypt
+from service.checks.secrets import decrypt, decrypt_spec, encrypt
 from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
@@ -61,11 +61,11 @@ def create(
         ConflictError: its ping token is another check's.
         UnreadableError: secrets of its group cannot be decrypted.
     """
-    check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=None, kept_token=None)
+    check_id, doc = new_id(scope.now_ms), build_stored_doc(check, stored=None, kept_token=None)
     _require_incident_service(connection, scope, doc)
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
     whole_group = decrypt_group_for_people(group, scope.vault) if group else None
-    effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
+    effect = resolve_whole(connection, scope, doc, kind=check.kind, group=whole_group)
     row = {
         **_encrypt(scope, check_id, {**_columns(doc), **effect.columns}),
         "id": check_id,
@@ -91,53 +91,6 @@ def create(
     return _find_with_variables(connection, scope, check_id)
 
 
-def prepare_unstored(  # noqa: PLR0913 - what a test may ask for
-    connection: Connection,
-    scope: Scope,
-    check: CheckWrite,
-    *,
-    slug: str,
-    like: str | None,
-    updates_snapshots: bool = False,
-) -> UnstoredCheck:
-    """What a run at a location needs of a check that is not stored. Its variables are stored.
-
-    `like`: the id of a stored check, whose values are used where the body hides them. None: it
-    hides none. `updates_snapshots`: a browser check writes its snapshots anew.
-
-    Raises:
-        NotFoundError: there is no such check as `like`.
-        InvalidError: it names a group, location, snippet, bundle or snapshot that is not there.
-        UnreadableError: secrets of its group cannot be decrypted.
-    """
-    before = find(connection, scope.account_id, like) if like else None
-    if before and before.type != check.kind.value:
-        raise InvalidError(f"The check {like} is of type {before.type}.", keys=("checkType",))
-    stored = (lambda: decrypt_for_people(before, scope.vault).doc) if before else None
-    check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=stored, kept_token=None)
-    doc = {**doc, "privateLocations": [slug], "locations": []}
-    if updates_snapshots:
-        doc["updateSnapshots"] = True
-    group = groups.find_named(connection, scope.account_id, doc["groupId"])
-    whole_group = decrypt_group_for_people(group, scope.vault) if group else None
-    effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
-    wanted = read_variables(check)
-    if wanted:
-        owner = Owner.check(scope.account_id, check_id)
-        kept_from = Owner.check(scope.account_id, like) if like else owner
-        variables.replace(connection, owner, wanted, vault=scope.vault, kept_from=kept_from)
-    return UnstoredCheck(
-        id=check_id,
-        type=check.kind,
-        lane=Lane(effect.columns["lane"]),
-        name=doc["name"],
-        group_id=effect.columns["group_id"],
-        spec=_encrypt(scope, check_id, {"doc": doc, **effect.columns})["spec"],
-        bundle_sha256=doc.get("codeBundlePath"),
-        snapshots=" ".join(one["key"] for one in doc.get("snapshots") or ()) or None,
-    )
-
-
 def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWrite) -> CheckRow:
     """Set a check up anew; what is left out takes its default, but ping token and channels stay.
 
@@ -150,7 +103,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
     """
     before = find(connection, scope.account_id, check_id)
     _require_same_type(before, check)
-    doc = _build_doc(
+    doc = build_stored_doc(
         check,
         stored=lambda: decrypt(before, scope.vault).doc,
         kept_token=_ping_token(before.doc),
@@ -159,7 +112,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
     opens = decrypt_group_for_people if _is_whole(connection, scope, before) else _decrypt_group
     whole_group = opens(group, scope.vault) if group else None
-    effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
+    effect = resolve_whole(connection, scope, doc, kind=check.kind, group=whole_group)
     values = _encrypt(scope, check_id, {**_columns(doc), **effect.columns})
     store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
     _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
@@ -264,7 +217,7 @@ def _encrypt(scope: Scope, check_id: str, columns: Mapping[str, Any]) -> dict[st
     return encrypt(columns, scope.vault, account_id=scope.account_id, check_id=check_id)
 
 
-def _resolve(
+def resolve_whole(
     connection: Connection,
     scope: Scope,
     doc: Mapping[str, Any],
@@ -272,6 +225,11 @@ def _resolve(
     kind: CheckType,
     group: GroupRow | None,
 ) -> ResolvedCheck:
+    """What a check with these settings comes to in this group; no group: it is in none.
+
+    Raises:
+        InvalidError: it names something that is not there.
+    """
     owned = read_locations(connection, scope)
     effect = resolve_check(connection, owned, doc, kind=kind, group=group)
     lacks_secrets = group is not None and group.secrets is not None and kind is CheckType.API
@@ -324,7 +282,7 @@ def _reschedule(
     scheduling.plan(connection, before.id, now_ms=scope.now_ms)
 
 
-def _build_doc(
+def build_stored_doc(
     check: CheckWrite, *, stored: Stored | None, kept_token: str | None
 ) -> Mapping[str, Any]:
     """The check as it is stored; a heartbeat that sends no token keeps the one that it has."""

@@ -139,6 +139,8 @@ class UnstoredCheck:
     """None: it is no suite."""
     snapshots: str | None = None
     """The SHA-256 of each snapshot that it compares with, joined by spaces. None: there is none."""
+    location_ids: Sequence[str] = ()
+    """Where it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

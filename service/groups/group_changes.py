@@ -14,8 +14,8 @@ from service.checks.model import require_known_locations
 from service.checks.resolve import build_doc, find_phases
 from service.groups import store
 from service.groups.actions import complete, find
-from service.groups.model import BASE_URL, GroupRow
-from service.groups.schemas import AnyGroupWrite
+from service.groups.model import GroupRow
+from service.groups.schemas import AnyGroupWrite, build_variables
 from service.groups.secrets import decrypt, encrypt
 from service.http.errors import ConflictError
 from service.locations import actions as locations
@@ -23,10 +23,8 @@ from service.triggers import triggers
 from service.triggers.model import Runs, Target
 from service.variables import actions as variables
 from service.variables.model import Owner
-from service.variables.schemas import EnvironmentVariable
 from service.vault.encryption import Scope
 from service.vault.masked_values import Stored, restore_hidden
-from service.vault.texts import URL_CREDENTIALS
 
 
 def create(
@@ -118,7 +116,7 @@ def _store_tags_and_variables(
 ) -> GroupRow:
     store.replace_tags(connection, group_id, body.tags or [])
     owner = Owner.group(scope.account_id, group_id)
-    variables.replace(connection, owner, _build_variables(body, url), vault=scope.vault)
+    variables.replace(connection, owner, build_variables(body, url), vault=scope.vault)
     (group,) = complete(connection, [find(connection, scope.account_id, group_id)])
     return group
 
@@ -126,14 +124,3 @@ def _store_tags_and_variables(
 def _read_base_url(doc: Mapping[str, Any]) -> str:
     url: str = doc["apiCheckDefaults"]["url"]
     return url
-
-
-def _build_variables(body: AnyGroupWrite, url: str) -> list[EnvironmentVariable]:
-    """The group's own, and its address, which checks read in the same way."""
-    own = list(body.environment_variables or ())
-    if not url:
-        return own
-    # Whoever only reads is not shown user and password in it, and must not find them in results.
-    is_secret = URL_CREDENTIALS.hide(url) != url
-    address = {"key": BASE_URL, "value": url, "locked": is_secret}
-    return [*own, EnvironmentVariable.model_validate(address)]

@@ -30,10 +30,10 @@ from service.http.errors import UnreadableError
 from service.http.schema import JsonNumber, RequestModel, Text, field_error
 from service.http.times import format_time
 from service.variables.model import VariableRow
-from service.variables.schemas import EnvironmentVariables, render_doc
+from service.variables.schemas import EnvironmentVariable, EnvironmentVariables, render_doc
 from service.variables.schemas import compare as variable
 from service.vault.encryption import DecryptionError, Vault, Viewer
-from service.vault.texts import NotEchoed
+from service.vault.texts import URL_CREDENTIALS, NotEchoed
 
 
 def _tell_strategy(given: Any) -> str:
@@ -175,6 +175,20 @@ class GroupV2Write(GroupFields):
 
 
 AnyGroupWrite = GroupWrite | GroupV2Write
+
+
+def build_variables(body: AnyGroupWrite, url: str) -> list[EnvironmentVariable]:
+    """The group's own, and its address, which checks read in the same way.
+
+    `url`: the group's address, whole. Empty: it has none.
+    """
+    own = list(body.environment_variables or ())
+    if not url:
+        return own
+    # Whoever only reads is not shown user and password in it, and must not find them in results.
+    is_secret = URL_CREDENTIALS.hide(url) != url
+    address = {"key": BASE_URL, "value": url, "locked": is_secret}
+    return [*own, EnvironmentVariable.model_validate(address)]
 
 
 class GroupShown(GroupFields):

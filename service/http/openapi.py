@@ -210,6 +210,12 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "POST /v1/analytics/checks": {"checkIds": ["019b0f5e-7a43-7d12-8f6e-0c8f3f1f6a2b"]},
     "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
+    "POST /v2/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
+    "POST /next/test-sessions/trigger": {
+        "targetTags": [["shop"]],
+        "runLocation": {"type": "PRIVATE", "slugName": "default"},
+    },
+    "POST /v1/test-sessions/{testSessionId}/cancel": {},
 }
 """By method and path, but for checks, whose types have their own; a test sends them."""
 _MESSAGES: Final[Mapping[int, str]] = {

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from contract.agent_api import ReleaseReason
 from contract.checks import AGENT_TYPES, CheckType
+from contract.job import TEST_SOURCES
 from contract.result import Failure, FailureKind
 from service.jobs.model import MOST_DELIVERIES, QUEUE_MS, HeldJob, agents_of, agents_text
 from service.results.model import Cause, RunStatus
@@ -15,6 +16,8 @@ SEEN_MS: Final = 90_000
 """An agent that waits for jobs is seen at least this often."""
 _SECOND_CHANCE_MS: Final = 30_000
 """A job that is given back stays claimable for this long at least."""
+_TEST_QUEUE_MS: Final = 1_200_000
+"""Tests of a whole project come at once, and wait for each other while agents work on them."""
 _UNCOUNTED: Final = frozenset({ReleaseReason.DRAINING, ReleaseReason.CANCELLED})
 """Reasons that say nothing against the job or the agent, and so cost no delivery."""
 
@@ -78,7 +81,7 @@ def after_release(job: HeldJob, reason: ReleaseReason, *, now_ms: int) -> Requeu
 
 def after_queue_expired(
     job: HeldJob, *, taker_seen: bool, watched_since_ms: int, now_ms: int
-) -> GiveUp:
+) -> Requeue | GiveUp:
     """Nobody claimed the job in time.
 
     `taker_seen`: an agent that runs its type was there, since the service watches without a gap.
@@ -87,6 +90,8 @@ def after_queue_expired(
         return GiveUp(RunStatus.MISSED, Cause.NO_AGENT)
     if job.returned_by is not None:
         return GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)
+    if job.source in TEST_SOURCES and taker_seen and now_ms - job.due_ms < _TEST_QUEUE_MS:
+        return Requeue(job.due_ms, now_ms + QUEUE_MS, job.deliveries, job.returned_by)
     if job.expires_ms <= watched_since_ms:
         return GiveUp(RunStatus.MISSED, Cause.SERVICE_DOWN)
     if taker_seen:

@@ -19,9 +19,10 @@ from service.http.responses import PageDep, file_answer, page_of
 from service.http.routing import answers, json, keyed_operations, refusals
 from service.http.schema import NO_NUL, Text
 from service.http.times import query_window_ms
+from service.object_store.model import ObjectStore
 from service.results import assets, store
 from service.results.assets import Asset
-from service.results.model import ResultFilter, ResultType, StoredResult
+from service.results.model import ResultFilter, ResultType, StoredResult, asset_path
 from service.results.shapes import AssetsShown, AssetType, CheckResultShown, ResultsShown
 from service.results.views import render, render_listed
 
@@ -97,9 +98,7 @@ async def list_result_assets(
     listed = [
         assets.render(
             one,
-            base_url=base_url,
-            check_id=files.check_id,
-            result_id=files.result_id,
+            url=base_url + asset_path(files.check_id, files.result_id, one.artifact.name),
             is_kept=one.file.key in kept,
         )
         for one in wanted
@@ -125,16 +124,23 @@ async def read_result_asset(
 ) -> Response:
     """Read a file of a run."""
     asset = assets.find_asset(await files.find(), name)
-    found = await assets.open_asset(backend.artifacts, asset)
-    link = await backend.artifacts.sign(asset.file.key)
+    return await answer_asset(request, backend.artifacts, asset)
+
+
+async def answer_asset(request: Request, store: ObjectStore, asset: Asset) -> Response:
+    """The file of an asset as a response, or where a signed link leads to it.
+
+    Raises:
+        NotFoundError: it is not kept.
+        ObjectStoreError: the store does not answer.
+    """
+    found = await assets.open_asset(store, asset)
+    link = await store.sign(asset.file.key)
     if link is not None:
         return RedirectResponse(link, headers={"cache-control": "no-store"})
+    one = asset.artifact
     return file_answer(
-        request,
-        found,
-        sha256=asset.artifact.sha256,
-        media_type=asset.content_type,
-        name=asset.artifact.name,
+        request, found, sha256=one.sha256, media_type=asset.content_type, name=one.name
     )
 
 

@@ -12,7 +12,7 @@ from contract.result import Artifact
 from service.http.errors import NotFoundError
 from service.locations import actions as locations
 from service.object_store.model import ObjectStore, RemoteObject
-from service.results.model import StoredResult, asset_path
+from service.results.model import StoredResult
 
 _CONTENT_TYPE: Final = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?charset=[a-z0-9-]+)?", re.IGNORECASE)
 """Agents say it, and people's scripts have made the file: nothing else goes into a header."""
@@ -115,10 +115,8 @@ def _no_file(name: str, assets: tuple[Asset, ...]) -> str:
     return f"The result has {wanted}; it has {there}." if there else f"The result has {wanted}."
 
 
-def render(
-    asset: Asset, *, base_url: str, check_id: str, result_id: str, is_kept: bool
-) -> dict[str, Any]:
-    """A file as its list shows it."""
+def render(asset: Asset, *, url: str, is_kept: bool) -> dict[str, Any]:
+    """A file as its list shows it. `url`: where its bytes are."""
     one = asset.artifact
     return {
         "name": one.name,
@@ -126,7 +124,7 @@ def render(
         "contentType": asset.content_type,
         "sizeBytes": one.size_bytes,
         "sha256": one.sha256,
-        "url": base_url + asset_path(check_id, result_id, one.name),
+        "url": url,
         "source": "direct",
         "isKept": is_kept,
     }

@@ -1,6 +1,6 @@
 """What happens to sessions once they go on; each is part of the caller's transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -13,7 +13,15 @@ from service.jobs import actions as jobs
 from service.locations import actions as locations
 from service.results.model import RunStatus
 from service.sessions import store
-from service.sessions.model import Session, SessionFinished, SessionStatus
+from service.sessions.announcements import announce_progress
+from service.sessions.model import (
+    ProgressKind,
+    Session,
+    SessionFinished,
+    SessionStatus,
+    TestSession,
+    TestStatus,
+)
 from service.sessions.rules import after_end, deadline_ms, latest_starts, worse
 from service.variables import actions as variables
 from service.variables.model import Owner
@@ -106,6 +114,49 @@ def find(connection: Connection, account_id: str, session_id: str) -> Session:
     if session is None:
         raise NotFoundError("No such check session.")
     return session
+
+
+def find_test(connection: Connection, account_id: str, test_id: str) -> TestSession:
+    """A test session of the account.
+
+    Raises:
+        NotFoundError: it has none with this id.
+    """
+    test = store.find_test_of(connection, account_id, test_id)
+    if test is None:
+        raise NotFoundError("No such test session.")
+    return test
+
+
+def list_tests(
+    connection: Connection,
+    account_id: str,
+    *,
+    statuses: Collection[TestStatus],
+    after_id: str | None,
+    limit: int,
+) -> Sequence[TestSession]:
+    """Recorded test sessions of the account, newest first; no statuses: of any."""
+    return store.list_tests(
+        connection, account_id, statuses=statuses, after_id=after_id, limit=limit
+    )
+
+
+def list_members(connection: Connection, test: TestSession) -> tuple[Session, ...]:
+    """The sessions of a test session, one for each of its checks."""
+    return store.list_members(connection, test.id)
+
+
+def cancel(connection: Connection, session: Session, *, now_ms: int) -> None:
+    """End a session of a test whose runs were dropped."""
+    if _end(connection, session, SessionStatus.CANCELLED, now_ms=now_ms):
+        announce_progress(connection, session.id, ProgressKind.CANCELLED)
+
+
+def end_overdue_members(connection: Connection, test: TestSession, *, now_ms: int) -> None:
+    """End the sessions of a test whose deadlines have passed."""
+    for session in store.list_members(connection, test.id):
+        end_overdue(connection, session, now_ms=now_ms)
 
 
 def find_bundle_owner(connection: Connection, location_id: str, sha256: str) -> str | None:

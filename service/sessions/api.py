@@ -1,6 +1,6 @@
 """`/v1/check-sessions`: run checks now, and wait for what comes of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from contract.checks import CheckType
+from contract.job import RunSource
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.mutations import Changed, CreateDep, sent_fields
@@ -134,6 +135,33 @@ class TriggeredShown(ResponseModel):
     activated, it has other tags, or it is a heartbeat. Left out where there are none."""
 
 
+class SessionResultV2Shown(SessionResultShown):
+    """A result of a session, in the second form."""
+
+    is_cancelled: bool
+    """Always false: runs of check sessions are not cancelled."""
+
+
+class SessionV2Shown(SessionShown):
+    """A check session, in the second form."""
+
+    run_source: Literal[RunSource.TRIGGER_API]
+
+
+class SessionV2WithResults(SessionV2Shown):
+    """A check session with its results so far, in the second form."""
+
+    results: list[SessionResultV2Shown]
+
+
+class TriggeredV2Shown(ResponseModel):
+    """The sessions that a trigger started, one per check."""
+
+    sessions: list[SessionV2Shown]
+    not_run: list[str] = Field(default_factory=list)
+    """Ids that started nothing, likewise. Left out where there are none."""
+
+
 def render(session: Session, *, base_url: str, now_ms: int) -> dict[str, Any]:
     """A session without its results."""
     until_ms = now_ms if session.stopped_ms is None else session.stopped_ms
@@ -193,9 +221,11 @@ class _Reading:
 
     def answer(self, seen: SessionState) -> Response:
         """The session as its answer."""
-        return json(
-            with_results(seen.session, seen.results, base_url=self._base_url, now_ms=seen.now_ms)
-        )
+        return json(self.render(seen))
+
+    def render(self, seen: SessionState) -> dict[str, Any]:
+        """The session and what came of it so far."""
+        return with_results(seen.session, seen.results, base_url=self._base_url, now_ms=seen.now_ms)
 
 
 ReadingDep = Annotated[_Reading, Depends(_Reading)]
@@ -213,12 +243,21 @@ async def trigger_check_sessions(
     account; a selector that is an empty list chooses none. Heartbeats are never run on demand. Ids
     that lead to no session stand in `notRun`.
     """
+    return await _trigger(creating, body, more={})
+
+
+async def _trigger(
+    creating: CreateDep, body: TriggerWrite | None, *, more: Mapping[str, str]
+) -> Response:
+    """Start sessions. `more`: what each of them says besides."""
     base_url, target = creating.base_url, _target(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
         now_ms = scope.now_ms
         started = trigger(connection, scope.account_id, target, now_ms=now_ms)
-        sessions = [render(session, base_url=base_url, now_ms=now_ms) for session in started]
+        sessions = [
+            {**render(session, base_url=base_url, now_ms=now_ms), **more} for session in started
+        ]
         answer = json({"sessions": sessions, **_not_run(target, started)}, status=201)
         only = started[0].id if len(started) == 1 else None
         return Changed(answer=answer, resource_id=only, fields=sent_fields(body) if body else ())
@@ -242,6 +281,34 @@ async def await_check_session(
 ) -> Response:
     """Wait until a session has ended; 408 if it has not ended in time: try again."""
     return reading.answer(await reading.watch.await_end(max_wait_s=max_wait_s))
+
+
+_V2: Final = {"runSource": RunSource.TRIGGER_API.value}
+router_v2 = keyed_operations("Check sessions", prefix="/v2/check-sessions")
+
+
+@router_v2.post(
+    "/trigger", status_code=201, responses=answers(201, TriggeredV2Shown, "What was started.", 404)
+)
+async def trigger_check_sessions_v2(
+    creating: CreateDep, body: Annotated[TriggerWrite | None, Body()] = None
+) -> Response:
+    """Run checks now, as `POST /v1/check-sessions/trigger`."""
+    return await _trigger(creating, body, more=_V2)
+
+
+@router_v2.get(
+    _ONE + "/completion",
+    responses=answers(200, SessionV2WithResults, "The session, in its final state.", 404, 408),
+)
+async def await_check_session_v2(
+    reading: ReadingDep,
+    max_wait_s: Annotated[float, Query(alias="maxWaitSeconds", ge=1, le=MAX_WAIT_S)] = MAX_WAIT_S,
+) -> Response:
+    """Wait until a session has ended; 408 if it has not ended in time: try again."""
+    whole = reading.render(await reading.watch.await_end(max_wait_s=max_wait_s))
+    results = [{**one, "isCancelled": False} for one in whole["results"]]
+    return json({**whole, **_V2, "results": results})
 
 
 def _target(body: TriggerWrite | None) -> Target:

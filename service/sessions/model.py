@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from service.notices import SharedNotice
+from service.results.model import StoredResult
 
 
 class SessionStatus(StrEnum):
@@ -159,3 +160,20 @@ class TestSession:
     """What the client calls all runs that it waits for. None: nobody waits for single runs."""
     metadata: Mapping[str, Any]
     """What the client says of the project, the repository and the environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestState:
+    """A test session at one moment."""
+
+    test: TestSession
+    members: tuple[Session, ...]
+    """The sessions of its checks."""
+    results: tuple[StoredResult, ...]
+    """Without what agents sent."""
+    now_ms: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has reached its final state."""
+        return self.test.stopped_ms is not None

@@ -11,6 +11,7 @@ from service.sessions.model import (
     Session,
     SessionStatus,
     TestSession,
+    TestState,
     TestStatus,
 )
 
@@ -71,8 +72,16 @@ def deadline_ms(session: Session) -> int:
     """When a session ends whether or not its runs have come back."""
     if session.turn is not None:
         return session.started_ms + _WAITING_DEADLINE_MS
-    heavy = session.check_type in SCRIPT_TYPES
+    # Tests of a whole project wait for each other.
+    heavy = session.is_test or session.check_type in SCRIPT_TYPES
     return session.started_ms + (_HEAVY_DEADLINE_MS if heavy else _UPTIME_DEADLINE_MS)
+
+
+def left_s(seen: TestState) -> float:
+    """In how many seconds the next check of a test session ends whatever happens."""
+    going_on = [one for one in seen.members if one.stopped_ms is None]
+    next_ms = min(map(deadline_ms, going_on), default=seen.now_ms)
+    return max(0, next_ms - seen.now_ms) / 1000
 
 
 def latest_starts(now_ms: int) -> LatestStarts:

@@ -369,6 +369,26 @@ def find_retry_strategy(connection: Connection, session_id: str) -> Mapping[str,
     return found
 
 
+def list_tests(
+    connection: Connection,
+    account_id: str,
+    *,
+    statuses: Collection[TestStatus],
+    after_id: str | None,
+    limit: int,
+) -> tuple[TestSession, ...]:
+    """Recorded test sessions of the account, newest first; no statuses: of any."""
+    query = select(test_session).where(
+        test_session.c.account_id == account_id, test_session.c.is_recorded
+    )
+    if statuses:
+        query = query.where(test_session.c.status.in_([one.value for one in statuses]))
+    if after_id is not None:
+        query = query.where(test_session.c.id < after_id)
+    rows = connection.execute(query.order_by(test_session.c.id.desc()).limit(limit))
+    return tuple(map(read_test, rows))
+
+
 def settle_test(connection: Connection, test: TestSession) -> None:
     """Store how far a test session is, unless it has ended."""
     values = {

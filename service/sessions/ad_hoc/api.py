@@ -1,259 +1,220 @@
-"""`/v1/test-sessions`: run a check once that is not stored.
+"""`/v1/test-sessions`: run checks once that are not stored.
 
-Its run alerts nobody, counts in no analytics, and is not retried; its result is kept as long as
-others are.
+Their runs alert nobody and count in no analytics; their results are kept as long as others are.
 """
 
-from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 from fastapi import Body, Depends, Path, Query
-from pydantic import Field
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
-from contract.checks import CheckType
-from contract.job import RunSource
-from service.checks import changes
-from service.checks.model import UnstoredCheck
-from service.checks.types.registry import ANY_TYPED
+from service.checks import actions as checks
 from service.checks.types.url import URL
-from service.db.ids import new_id
+from service.checks.views import render as render_check
+from service.db.ids import time_of
 from service.http.auth import CallerDep
-from service.http.dependencies import BackendDep
+from service.http.dependencies import Backend, BackendDep
 from service.http.errors import InvalidError, NotFoundError
 from service.http.mutations import Changed, CreateDep, sent_fields
-from service.http.routing import answers, json, keyed_operations
-from service.http.schema import NO_NUL, RequestModel, ResponseModel, Text
-from service.http.times import format_time
-from service.jobs import actions as jobs
-from service.locations import actions as locations
+from service.http.routing import answers, json, keyed_operations, refusals
+from service.http.schema import NO_NUL, Text
 from service.results import actions as results
-from service.results.model import ResultType, RunStatus, StoredResult
-from service.results.shapes import CheckResultShown
+from service.results import assets
+from service.results.api import answer_asset
+from service.results.model import ResultType, StoredResult
+from service.results.shapes import AssetsShown, CheckResultShown
 from service.results.views import render
-from service.sessions import store
-from service.sessions.model import (
-    Session,
-    SessionStatus,
-    TestMember,
-    TestSession,
-    TestStatus,
+from service.sessions import actions
+from service.sessions.ad_hoc.schemas import (
+    AdHocRunWrite,
+    AdHocSessionsShown,
+    AdHocSessionWithResults,
+    AdHocStarted,
+    AdHocTriggerWrite,
+    CancelWrite,
+    ResultLinks,
+    SchedulingShown,
+    SessionLink,
+    TriggeredTests,
 )
-from service.sessions.watching import SessionState, Watch
-from service.vault.encryption import Scope
+from service.sessions.ad_hoc.starting import StartedTests, cancel, start, trigger
+from service.sessions.ad_hoc.views import (
+    PATH,
+    link_of,
+    page_of_session,
+    render_scheduling,
+    render_session,
+    render_state,
+)
+from service.sessions.model import Session, TestSession, TestStatus
+from service.sessions.watching import TestWatch
+from service.vault.encryption import Scope, Viewer
 
+LARGE_PATHS: Final = frozenset({f"{PATH}/run", "/next/test-sessions/run"})
+"""Bodies of these paths hold the scripts of many checks."""
 _MAX_WAIT_S: Final = 30
-_JOB: Final = "checkRunJobs[0]"
-"""Where the one job of a run stands in its body."""
-_ONLY: Final = "check"
-"""What the one check is called."""
-_PATH: Final = "/v1/test-sessions"
 _ONE: Final = "/{testSessionId}"
-_PASSES: Final = frozenset({SessionStatus.PASSED, SessionStatus.DEGRADED})
-
-
-class RunLocationWrite(RequestModel):
-    """Where to run."""
-
-    type: Literal["PRIVATE", "PUBLIC"]
-    """PRIVATE: `slugName` says where. PUBLIC: `region` does."""
-    slug_name: Text | None = None
-    """The slug of a private location."""
-    region: Text | None = None
-    """A region; this installation serves only those that are the slug of a private location."""
-
-    @property
-    def field(self) -> str:
-        """The field that says where."""
-        return "slugName" if self.type == "PRIVATE" else "region"
-
-    @property
-    def slug(self) -> str:
-        """The slug of the location; empty: none was sent."""
-        return (self.slug_name if self.type == "PRIVATE" else self.region) or ""
-
-
-class AdHocRunWrite(RequestModel):
-    """A check to run once."""
-
-    check_run_jobs: Annotated[
-        list[Annotated[ANY_TYPED, Field(discriminator="check_type")]],
-        Field(min_length=1, max_length=1),
-    ]
-    """The check, as in `POST /v1/checks`. It runs at `runLocation`, whatever its own locations."""
-    run_location: RunLocationWrite
-    """Where to run it."""
-    refresh_cache: bool = False
-    """Playwright suites install their packages anew, instead of taking kept ones."""
-    hidden_values_of: Text | None = None
-    """The id of a stored check: where the job has `*********`, and where a secret is empty, the
-    values of that check are used. Null: the job hides none."""
-
-
-class AdHocStarted(ResponseModel):
-    """What was started."""
-
-    test_session_id: str
-    test_session_link: str
-
-
-class AdHocStatus(StrEnum):
-    """How far a test session is."""
-
-    RUNNING = "RUNNING"
-    PASSED = "PASSED"
-    FAILED = "FAILED"
-
-
-class AdHocResultShown(ResponseModel):
-    """The result of a run of a test session."""
-
-    test_session_result_id: str
-    test_session_result_link: str
-    check_type: CheckType
-    name: str
-    run_location: str
-    result_type: Literal["FINAL", "ATTEMPT"]
-    status: AdHocStatus
-    has_errors: bool
-    has_failures: bool
-    is_degraded: bool
-    aborted: bool
-
-
-class AdHocSessionShown(ResponseModel):
-    """A test session."""
-
-    test_session_id: str
-    test_session_link: str
-    name: str
-    status: AdHocStatus
-    started_at: datetime
-    stopped_at: datetime | None
-    """Null: it has not ended."""
-    time_elapsed: int
-    """Milliseconds; until now if it has not ended."""
-    results: list[AdHocResultShown]
-
-
-router = keyed_operations("Test sessions", prefix=_PATH)
-
-
-@router.post(
-    "/run",
-    status_code=202,
-    responses=answers(202, AdHocStarted, "What was started.", 404),
-    openapi_extra={
-        "requestBody": {
-            "content": {
-                "application/json": {
-                    "example": {
-                        "checkRunJobs": [{**URL.example, "checkType": URL.kind.value}],
-                        "runLocation": {"type": "PRIVATE", "slugName": "default"},
-                    }
+_RESULT: Final = _ONE + "/results/{testSessionResultId}"
+_EXAMPLE: Final[dict[str, Any]] = {
+    "requestBody": {
+        "content": {
+            "application/json": {
+                "example": {
+                    "checkRunJobs": [{**URL.example, "checkType": URL.kind.value}],
+                    "runLocation": {"type": "PRIVATE", "slugName": "default"},
                 }
             }
         }
-    },
-)
+    }
+}
+_STARTED: Final = answers(202, AdHocStarted, "What was started.", 404)
+
+router = keyed_operations("Test sessions", prefix=PATH)
+clients_router = keyed_operations("Test sessions", prefix="/next/test-sessions")
+"""What the established service's own clients ask there."""
+
+SessionId = Annotated[str, Path(alias="testSessionId", pattern=NO_NUL, max_length=200)]
+ResultId = Annotated[str, Path(alias="testSessionResultId", pattern=NO_NUL, max_length=200)]
+MaxWait = Annotated[float, Query(alias="maxWaitSeconds", ge=1, le=_MAX_WAIT_S)]
+
+
+@router.post("/run", status_code=202, responses=_STARTED, openapi_extra=_EXAMPLE)
 async def run_test_session(body: Annotated[AdHocRunWrite, Body()], creating: CreateDep) -> Response:
-    """Run a check once that is not stored. It alerts nobody and counts in no analytics."""
+    """Run checks once that are not stored. They alert nobody and count in no analytics.
+
+    A location or region at which nothing runs is refused with those that there are.
+    """
+    return await _run(body, creating)
+
+
+@clients_router.post("/run", status_code=202, responses=_STARTED, openapi_extra=_EXAMPLE)
+async def run_test_session_for_clients(
+    body: Annotated[AdHocRunWrite, Body()], creating: CreateDep
+) -> Response:
+    """Run checks once that are not stored, as `POST /v1/test-sessions/run`."""
+    return await _run(body, creating)
+
+
+async def _run(body: AdHocRunWrite, creating: CreateDep) -> Response:
     base_url, ignored = creating.base_url, await creating.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
-        session = start(connection, scope, body)
-        answer = {"testSessionId": session.id, "testSessionLink": _link(base_url, session)}
+        started = start(connection, scope, body)
+        told = {"testSessionLink": link_of(base_url, started.test.id), **_name(started)}
+        if not started.test.is_recorded:
+            told = {}
+        ids = {"schedulingId": started.test.id, "sequenceIds": started.sequence_ids}
         return Changed(
-            answer=json(answer, status=202, headers=ignored),
-            resource_id=session.id,
+            answer=json({**ids, **told}, status=202, headers=ignored),
+            resource_id=started.test.id,
             fields=sent_fields(body),
         )
 
     return await creating.make(change)
 
 
-def start(connection: Connection, scope: Scope, body: AdHocRunWrite) -> Session:
-    """Queue the run of a check that is not stored.
+def _name(started: StartedTests) -> dict[str, Any]:
+    """The ids of a session and of its results, by what the client calls the checks."""
+    return {"testSessionId": started.test.id, "testResultIds": started.sequence_ids}
 
-    Raises:
-        NotFoundError: there is no such check as the one whose values are used.
-        InvalidError: it names a location, group, snippet or bundle that is not there, or waits for
-            pings.
+
+@clients_router.post(
+    "/trigger", responses=answers(200, TriggeredTests, "What was started.", 403, 404)
+)
+async def trigger_test_session(
+    body: Annotated[AdHocTriggerWrite, Body()], creating: CreateDep
+) -> Response:
+    """Run copies of stored checks once, elsewhere and with other variables if wanted.
+
+    Unlike runs of check sessions they alert nobody and count nowhere. If nothing matches, the
+    answer is 403 with `errorCode` `ERR_NO_MATCHING_CHECKS`, as clients expect it.
     """
-    (write,), place = body.check_run_jobs, body.run_location
-    if write.kind is CheckType.HEARTBEAT:
+    base_url, vault = creating.base_url, creating.backend.vault
+    ignored = await creating.ignored_fields(body)
+
+    def change(connection: Connection, scope: Scope) -> Changed:
+        started = trigger(connection, scope, body)
+        rows = [
+            checks.find(connection, scope.account_id, check_id) for check_id in started.sequence_ids
+        ]
+        shown = [
+            render_check(row, base_url=base_url, viewer=Viewer.writer(vault).hiding)
+            for row in checks.complete(connection, rows)
+        ]
+        named = _name(started) if started.test.is_recorded else dict.fromkeys(_name(started))
+        answer = {"checks": shown, **named, "sequenceIds": started.sequence_ids}
+        return Changed(
+            answer=json(answer, headers=ignored),
+            resource_id=started.test.id,
+            fields=sent_fields(body),
+        )
+
+    return await creating.make(change)
+
+
+@router.get(
+    "/scheduling/{schedulingId}/completion",
+    responses=answers(200, SchedulingShown, "The runs wait in the queue.", 404),
+)
+async def await_scheduling(
+    scheduling_id: Annotated[str, Path(alias="schedulingId", pattern=NO_NUL, max_length=200)],
+    caller: CallerDep,
+    backend: BackendDep,
+    _max_wait_s: MaxWait = _MAX_WAIT_S,
+) -> Response:
+    """Wait until the runs of a session are handed out, which they are when it exists."""
+
+    def query(connection: Connection) -> TestSession:
+        return actions.find_test(connection, caller.account_id, scheduling_id)
+
+    return json(render_scheduling(await backend.database.read(query)))
+
+
+def _read_cursor(
+    next_id: Annotated[
+        Text | None,
+        Query(alias="nextId", max_length=200, description="From the previous answer."),
+    ] = None,
+) -> str | None:
+    if next_id and time_of(next_id) is None:
         raise InvalidError(
-            "A heartbeat is never run on demand: it waits for pings.", keys=(f"{_JOB}.checkType",)
+            '"nextId" is not from an answer; send the one from the previous answer.',
+            keys=("nextId",),
+            source="query",
         )
-    known = locations.list_ids_by_slug(connection, scope.account_id)
-    if place.slug not in known:
-        raise InvalidError(
-            f'"runLocation.{place.field}" names no location of this account; use'
-            f" {' or '.join(known) or 'one that you create first'}.",
-            keys=(f"runLocation.{place.field}",),
+    return next_id or None
+
+
+@router.get("", responses=answers(200, AdHocSessionsShown, "Newest first."))
+async def list_test_sessions(  # noqa: PLR0913 - what FastAPI hands in
+    request: Request,
+    caller: CallerDep,
+    backend: BackendDep,
+    after_id: Annotated[str | None, Depends(_read_cursor)],
+    *,
+    limit: Annotated[int, Query(ge=1, le=100, description="Sessions in an answer.")] = 10,
+    statuses: Annotated[
+        list[TestStatus], Query(description="Only of these; repeat it for several.")
+    ] = [],  # noqa: B006 - FastAPI copies defaults
+) -> Response:
+    """List recorded test sessions after those of the previous answer."""
+
+    def query(connection: Connection) -> tuple[Sequence[TestSession], int]:
+        wanted = frozenset(statuses)
+        found = actions.list_tests(
+            connection, caller.account_id, statuses=wanted, after_id=after_id, limit=limit + 1
         )
-    try:
-        check = changes.prepare_unstored(
-            connection, scope, write, slug=place.slug, like=body.hidden_values_of
-        )
-    except InvalidError as problem:
-        raise _name_in_body(problem) from problem
-    test, session_id = _new_test(scope, check), new_id(scope.now_ms)
-    session = Session(
-        id=session_id,
-        check_id=check.id,
-        check_type=check.type,
-        name=check.name,
-        locations=(place.slug,),
-        status=SessionStatus.STARTED,
-        pending=1,
-        started_ms=scope.now_ms,
-        stopped_ms=None,
-        refresh_cache=body.refresh_cache,
-        is_test=True,
-        test=TestMember(test_session_id=test.id, logical_id=_ONLY, run_id=session_id),
-    )
-    store.insert_test(connection, test, [(session, check)])
-    wanted = jobs.WantedRuns(
-        check_id=check.id,
-        location_ids=[known[place.slug]],
-        source=RunSource.TEST_RECORD,
-        session_id=session.id,
-    )
-    jobs.add(connection, jobs.runs_of(wanted, check, now_ms=scope.now_ms))
-    return session
+        return found, backend.clock.now_ms(connection)
 
-
-def _new_test(scope: Scope, check: UnstoredCheck) -> TestSession:
-    return TestSession(
-        id=new_id(scope.now_ms),
-        account_id=scope.account_id,
-        name=check.name,
-        status=TestStatus.RUNNING,
-        checks=1,
-        pending=1,
-        failed=0,
-        started_ms=scope.now_ms,
-        stopped_ms=None,
-        is_recorded=True,
-        suite_id=None,
-        metadata={},
-    )
-
-
-def _name_in_body(problem: InvalidError) -> InvalidError:
-    """A problem of a check, of which this body has it in a field."""
-    message = problem.message
-    for key in problem.keys:
-        message = message.replace(f'"{key}"', f'"{_JOB}.{key}"')
-    return InvalidError(message, keys=tuple(f"{_JOB}.{key}" for key in problem.keys))
-
-
-SessionId = Annotated[str, Path(alias="testSessionId", pattern=NO_NUL, max_length=200)]
-ResultId = Annotated[str, Path(alias="testSessionResultId", pattern=NO_NUL, max_length=200)]
+    found, now_ms = await backend.database.read(query)
+    base_url, some = backend.base_url(request), found[:limit]
+    entries = [render_session(one, base_url=base_url, now_ms=now_ms) for one in some]
+    next_id = some[-1].id if len(found) > limit else None
+    return json({"length": len(entries), "entries": entries, "nextId": next_id})
 
 
 class _Reading:
@@ -262,87 +223,150 @@ class _Reading:
     def __init__(
         self, session_id: SessionId, request: Request, caller: CallerDep, backend: BackendDep
     ) -> None:
-        self.watch = Watch(backend, caller.account_id, session_id, is_test=True)
-        self._base_url = backend.base_url(request)
+        self.account_id: str = caller.account_id
+        self.backend: Backend = backend
+        self.watch = TestWatch(backend, caller.account_id, session_id)
+        self.base_url = backend.base_url(request)
 
-    def answer(self, seen: SessionState) -> Response:
-        """The session as its answer."""
-        return json(_render_session(seen, base_url=self._base_url))
+    async def find_result(self, result_id: str) -> tuple[Session, StoredResult]:
+        """A result by its own id, or by that of its check's session, which the run's answer has.
+
+        Raises:
+            NotFoundError: the session has none with this id, or not yet.
+        """
+        seen = await self.watch.read()
+        listed = [one for one in seen.results if result_id in (one.id, one.session_id)]
+        finals = [one for one in listed if one.result_type is ResultType.FINAL]
+        for one in (*finals, *listed):
+            session = next(each for each in seen.members if each.id == one.session_id)
+            check_id, known = session.check_id, one.id
+
+            def query(
+                connection: Connection, check_id: str = check_id, known: str = known
+            ) -> StoredResult | None:
+                return results.find(connection, check_id, known)
+
+            if found := await self.backend.database.read(query):
+                return session, found
+        raise NotFoundError(f"There is no result {result_id} of this test session.")
+
+    async def find_assets(self, result_id: str) -> tuple[assets.Asset, ...]:
+        """The files that a result names.
+
+        Raises:
+            NotFoundError: the session has no such result.
+        """
+        _, stored = await self.find_result(result_id)
+        return await self.backend.database.read(
+            lambda c: assets.assets_of(c, self.account_id, stored)
+        )
 
 
 ReadingDep = Annotated[_Reading, Depends(_Reading)]
 
 
-@router.get(_ONE, responses=answers(200, AdHocSessionShown, "The session.", 404))
+@router.get(_ONE, responses=answers(200, AdHocSessionWithResults, "The session.", 404))
 async def read_test_session(reading: ReadingDep) -> Response:
     """Read a test session."""
-    return reading.answer(await reading.watch.read())
+    return json(render_state(await reading.watch.read(), base_url=reading.base_url))
 
 
 @router.get(
     _ONE + "/completion",
-    responses=answers(200, AdHocSessionShown, "The session, in its final state.", 404, 408),
+    responses=answers(200, AdHocSessionWithResults, "The session, in its final state.", 404, 408),
 )
-async def await_test_session(
-    reading: ReadingDep,
-    max_wait_s: Annotated[float, Query(alias="maxWaitSeconds", ge=1, le=_MAX_WAIT_S)] = _MAX_WAIT_S,
-) -> Response:
+async def await_test_session(reading: ReadingDep, max_wait_s: MaxWait = _MAX_WAIT_S) -> Response:
     """Wait until a test session has ended; 408 if it has not ended in time: try again."""
-    return reading.answer(await reading.watch.await_end(max_wait_s=max_wait_s))
+    ended = await reading.watch.await_end(max_wait_s=max_wait_s)
+    return json(render_state(ended, base_url=reading.base_url))
 
 
-@router.get(
-    _ONE + "/results/{testSessionResultId}",
-    responses=answers(200, CheckResultShown, "The result.", 404),
+@router.post(
+    _ONE + "/cancel",
+    responses=answers(200, AdHocSessionWithResults, "The session.", 403, 404),
 )
-async def read_test_session_result(
-    result_id: ResultId, reading: ReadingDep, backend: BackendDep
+async def cancel_test_session(
+    session_id: SessionId,
+    reading: ReadingDep,
+    creating: CreateDep,
+    body: Annotated[CancelWrite | None, Body()] = None,
 ) -> Response:
-    """Read a result of a test session."""
-    session = (await reading.watch.read()).session
-    found = await backend.database.read(lambda c: results.find(c, session.check_id, result_id))
-    if found is None or found.session_id != session.id:
-        raise NotFoundError(f"There is no result {result_id} of this test session.")
+    """Cancel a test session, or one of its checks; one that has ended is refused with 403.
+
+    Runs that wait are dropped, and agents are told to stop those that go on.
+    """
+    sequence_id = body.sequence_id if body else None
+
+    def change(connection: Connection, scope: Scope) -> Changed:
+        test = cancel(connection, scope, session_id, sequence_id=sequence_id)
+        state = reading.watch.load(connection)
+        answer = json(render_state(state, base_url=reading.base_url))
+        return Changed(answer=answer, resource_id=test.id)
+
+    return await creating.make(change)
+
+
+@router.get(_RESULT, responses=answers(200, CheckResultShown, "The result.", 404))
+async def read_test_session_result(result_id: ResultId, reading: ReadingDep) -> Response:
+    """Read a result of a test session, by its id or by that of its check's session."""
+    session, found = await reading.find_result(result_id)
     return json(render(found, name=session.name, check_type=session.check_type))
 
 
-def _render_session(seen: SessionState, *, base_url: str) -> dict[str, Any]:
-    session = seen.session
-    until_ms = seen.now_ms if session.stopped_ms is None else session.stopped_ms
-    return {
-        "testSessionId": session.id,
-        "testSessionLink": _link(base_url, session),
-        "name": session.name,
-        "status": _status(session),
-        "startedAt": format_time(session.started_ms),
-        "stoppedAt": format_time(session.stopped_ms),
-        "timeElapsed": max(0, until_ms - session.started_ms),
-        "results": [_render_result(one, session, base_url=base_url) for one in seen.results],
-    }
+@router.get(
+    _RESULT + "/assets", responses=answers(200, AssetsShown, "The files of the result.", 404)
+)
+async def list_test_session_assets(
+    session_id: SessionId, result_id: ResultId, reading: ReadingDep
+) -> Response:
+    """List the files of a result of a test session."""
+    found = await reading.find_assets(result_id)
+    kept = await assets.list_kept(reading.backend.artifacts, found)
+    folder = f"{link_of(reading.base_url, session_id)}/results/{result_id}/assets"
+    listed = [
+        assets.render(one, url=f"{folder}/{quote(one.artifact.name)}", is_kept=one.file.key in kept)
+        for one in found
+    ]
+    counts = {"entriesReturned": len(listed), "entriesTotal": len(listed)}
+    return json({"assets": listed, "truncated": False, **counts})
 
 
-def _status(session: Session) -> AdHocStatus:
-    if session.stopped_ms is None:
-        return AdHocStatus.RUNNING
-    return AdHocStatus.PASSED if session.status in _PASSES else AdHocStatus.FAILED
+@router.get(
+    _RESULT + "/assets/{name}",
+    response_class=Response,
+    responses={
+        200: {"description": "The file, or a part of it.", "content": {"*/*": {}}},
+        307: {"description": "A signed link to the file, where the service gives such links."},
+        **refusals(404),
+    },
+)
+async def read_test_session_asset(
+    name: Annotated[str, Path(pattern=NO_NUL, max_length=200)],
+    result_id: ResultId,
+    request: Request,
+    reading: ReadingDep,
+) -> Response:
+    """Read a file of a result of a test session."""
+    asset = assets.find_asset(await reading.find_assets(result_id), name)
+    return await answer_asset(request, reading.backend.artifacts, asset)
 
 
-def _render_result(stored: StoredResult, session: Session, *, base_url: str) -> dict[str, Any]:
-    is_bad = stored.status.has_failures or stored.status.has_errors
-    return {
-        "testSessionResultId": stored.id,
-        "testSessionResultLink": f"{_link(base_url, session)}/results/{stored.id}",
-        "checkType": session.check_type,
-        "name": session.name,
-        "runLocation": stored.location,
-        "resultType": stored.result_type.value,
-        "status": AdHocStatus.FAILED if is_bad else AdHocStatus.PASSED,
-        "hasErrors": stored.status.has_errors,
-        "hasFailures": stored.status.has_failures,
-        "isDegraded": stored.status is RunStatus.DEGRADED,
-        "aborted": stored.result_type is ResultType.FINAL and stored.status is RunStatus.MISSED,
-    }
+@clients_router.get(_ONE + "/link", responses=answers(200, SessionLink, "The address.", 404))
+async def read_test_session_link(reading: ReadingDep) -> Response:
+    """Read where people see a test session."""
+    seen = await reading.watch.read()
+    only = seen.members[0] if len(seen.members) == 1 else None
+    link = (
+        page_of_session(reading.base_url, only) if only else link_of(reading.base_url, seen.test.id)
+    )
+    return json({"link": link})
 
 
-def _link(base_url: str, session: Session) -> str:
-    return f"{base_url}{_PATH}/{session.id}"
+@clients_router.get(_RESULT + "/links", responses=answers(200, ResultLinks, "The addresses.", 404))
+async def read_test_session_result_links(result_id: ResultId, reading: ReadingDep) -> Response:
+    """Read where people see a result of a test session."""
+    session, _ = await reading.find_result(result_id)
+    page = page_of_session(reading.base_url, session)
+    none: list[str] = []
+    kinds = ("testTraceLinks", "videoLinks", "screenshotLinks")
+    return json({"testResultLink": page, **dict.fromkeys(kinds, none)})

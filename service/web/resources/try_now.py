@@ -34,6 +34,8 @@ from service.web.visit import Visit
 
 _JOB: Final = "checkRunJobs[0]"
 _UNPROCESSABLE: Final = 422
+_CALLED: Final = "check"
+"""What the form calls its check."""
 _MOST_SHOWN: Final = 4_000
 _UPLOAD_MS: Final = 60_000
 """A file that has not arrived is taken to be on its way for this long after its result."""
@@ -62,7 +64,8 @@ async def _start(visit: Visit) -> Response:
     sent = await read_sent(visit, CHECKS, form, stored)
     if sent.unreadable:
         return _refuse(visit, {one.path: f"This {one.sentence}" for one in sent.unreadable})
-    job = {**sent.body, "checkType": form.kind, "name": sent.body.get("name") or _NAME}
+    named = {"name": sent.body.get("name") or _NAME, "logicalId": _CALLED}
+    job = {**sent.body, "checkType": form.kind, **named}
     answer = await visit.call(
         "POST /v1/test-sessions/run",
         {
@@ -73,7 +76,7 @@ async def _start(visit: Visit) -> Response:
     )
     if answer.is_error:
         return _refuse(visit, divide(_strip_job(answer)))
-    session_id = str(answer.body["testSessionId"])
+    session_id = str(answer.body["sequenceIds"][_CALLED])
     return await _answer(visit, session_id) if _is_part(visit) else visit.go(_path(session_id))
 
 

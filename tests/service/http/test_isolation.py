@@ -33,6 +33,9 @@ OWN_SPACE: Final = ("PUT /v1/code-bundles/{sha256}", "DELETE /v1/projects/{logic
 NOT_THERE: Final = (
     "GET /v1/check-results/{checkId}/{checkResultId}/assets/{name}",
     "GET /v1/test-sessions/{testSessionId}/results/{testSessionResultId}",
+    "GET /v1/test-sessions/{testSessionId}/results/{testSessionResultId}/assets",
+    "GET /v1/test-sessions/{testSessionId}/results/{testSessionResultId}/assets/{name}",
+    "GET /next/test-sessions/{testSessionId}/results/{testSessionResultId}/links",
 )
 """Alice herself has none of it here; `test_assets_api.py` and `test_ad_hoc.py` send one."""
 
@@ -58,6 +61,7 @@ LISTS: Final = (
     "/v1/alert-channels",
     "/v1/check-alerts",
     "/v1/check-groups",
+    "/v1/test-sessions",
     "/v1/check-statuses",
     "/v1/checks",
     "/v1/client-certificates",
@@ -116,7 +120,12 @@ async def a_session(api: PublicApi, _name: str) -> Ids:
 async def a_test_session(api: PublicApi, _name: str) -> Ids:
     path = "/v1/test-sessions/run"
     started = (await api.alice.post(path, BODIES[f"POST {path}"])).body
-    return {"testSessionId": started["testSessionId"], "testSessionResultId": "none"}
+    return {
+        "testSessionId": started["testSessionId"],
+        "schedulingId": started["schedulingId"],
+        "testSessionResultId": "none",
+        "name": "none",
+    }
 
 
 async def a_group(api: PublicApi, name: str) -> Ids:
@@ -336,9 +345,10 @@ async def test_a_list_holds_nothing_of_another_account(
     await made(api, "/next/projects")
     await a_status_page(api, "/incidents")
     await a_status_page(api, "")
+    await a_test_session(api, "")
     hers, his = [
         {
-            str(one.get("id") or one.get("key") or one["checkId"])
+            str(one.get("id") or one.get("key") or one.get("testSessionId") or one["checkId"])
             for one in entries_of(await user.get(path))
         }
         for user in (api.alice, charlie)

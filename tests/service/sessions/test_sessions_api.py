@@ -330,3 +330,21 @@ async def test_a_suite_is_told_whether_to_install_its_packages_anew(
     spec = decode(dealt.jobs[0][0], Job).spec
     assert isinstance(spec, PlaywrightSpec)
     assert spec.refresh_cache == refresh
+
+
+async def test_the_second_form_tells_what_started_a_session(api: PublicApi, alice: ApiUser) -> None:
+    check = await a_check(alice)
+    target = {"target": {"checkId": [check["id"]]}}
+    answer = await alice.post("/v2/check-sessions/trigger", target)
+    (begun,) = answer.body["sessions"]
+    await store(api, check, passed(), session_id=begun["checkSessionId"])
+    path = f"/check-sessions/{begun['checkSessionId']}/completion"
+    ended = (await alice.get(f"/v2{path}")).body
+    (result,) = ended["results"]
+
+    assert (answer.status, begun["runSource"]) == (201, "TRIGGER_API")
+    assert (ended["status"], ended["runSource"]) == ("PASSED", "TRIGGER_API")
+    assert result["isCancelled"] is False
+    first = (await alice.get(f"/v1{path}")).body
+    assert {**first["results"][0], "isCancelled": False} == result
+    assert {**first, "runSource": "TRIGGER_API", "results": [result]} == ended

@@ -1,0 +1,85 @@
+"""Test sessions, turned into the API's shapes."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from service.http.times import format_time
+from service.results.model import ResultType, RunStatus, StoredResult
+from service.sessions.model import Session, TestSession, TestState, TestStatus
+
+PATH: Final = "/v1/test-sessions"
+
+
+def render_session(test: TestSession, *, base_url: str, now_ms: int) -> dict[str, Any]:
+    """A test session without its results."""
+    until_ms = now_ms if test.stopped_ms is None else test.stopped_ms
+    return {
+        "testSessionId": test.id,
+        "testSessionLink": link_of(base_url, test.id),
+        "name": test.name,
+        "status": test.status.value,
+        "startedAt": format_time(test.started_ms),
+        "stoppedAt": format_time(test.stopped_ms),
+        "timeElapsed": max(0, until_ms - test.started_ms),
+        "metadata": dict(test.metadata),
+    }
+
+
+def render_state(seen: TestState, *, base_url: str) -> dict[str, Any]:
+    """A test session and what came of it so far."""
+    return {
+        **render_session(seen.test, base_url=base_url, now_ms=seen.now_ms),
+        "results": list(_render_results(seen, base_url)),
+    }
+
+
+def render_scheduling(test: TestSession) -> dict[str, Any]:
+    """How far its runs are handed out: all of them wait in the queue once it exists."""
+    at = format_time(test.started_ms)
+    return {
+        "schedulingId": test.id,
+        "testSessionId": test.id if test.is_recorded else None,
+        "status": "SUCCEEDED",
+        "checksTotal": test.checks,
+        "error": None,
+        "createdAt": at,
+        "startedAt": at,
+        "endedAt": at,
+    }
+
+
+def link_of(base_url: str, test_id: str) -> str:
+    """The address of a test session."""
+    return f"{base_url}{PATH}/{test_id}"
+
+
+def page_of_session(base_url: str, session: Session) -> str:
+    """Where people see how the run of one check went."""
+    return f"{base_url}/checks/try/{session.id}"
+
+
+def _render_results(seen: TestState, base_url: str) -> Iterator[dict[str, Any]]:
+    by_session: dict[str | None, list[StoredResult]] = {}
+    for one in seen.results:
+        by_session.setdefault(one.session_id, []).append(one)
+    for session in seen.members:
+        for one in by_session.get(session.id, ()):
+            yield _render_result(one, session, link_of(base_url, seen.test.id))
+
+
+def _render_result(stored: StoredResult, session: Session, link: str) -> dict[str, Any]:
+    is_bad = stored.status.has_failures or stored.status.has_errors
+    return {
+        "testSessionResultId": stored.id,
+        "testSessionResultLink": f"{link}/results/{stored.id}",
+        "checkId": session.test.tested_check_id if session.test else None,
+        "checkType": session.check_type,
+        "name": session.name,
+        "runLocation": stored.location,
+        "resultType": stored.result_type.value,
+        "status": TestStatus.FAILED if is_bad else TestStatus.PASSED,
+        "hasErrors": stored.status.has_errors,
+        "hasFailures": stored.status.has_failures,
+        "isDegraded": stored.status is RunStatus.DEGRADED,
+        "aborted": stored.result_type is ResultType.FINAL and stored.status is RunStatus.MISSED,
+    }
