@@ -5,7 +5,8 @@ Everything else is the service's own `main`. `QUICK_LEASE_S`, `QUICK_QUEUE_S`, `
 may be without an agent; `QUICK_BACKOFF_S`, the longest first wait after a try of an alert;
 `QUICK_MINUTE_S`, how long the minutes of alert settings are. On SIGUSR1 it tells how many tasks it
 has. When the file that `KILL_FILE` names holds the name of a step, the process kills itself with
-SIGKILL at that step, once: `claim`, `results`, `release`, `tick` and `reap`, each `.begun`
+SIGKILL at that step, once: `claim`, `results`, `release`, `tick`, `reap`, `start` and `deploy` (a
+deployment is noted as running, and made), each `.begun`
 (changed, not committed) or `.committed` (on disk, nobody told), or on PostgreSQL `.committing`
 (the server was told to commit, and nobody waits for its answer). The file `pauses` beside it says
 when no tick came for long, because the service was dead or stood still.
@@ -37,6 +38,8 @@ with __main__.loading():  # as the service itself
     from service.jobs import long_poll, model, rules, settle
     from service.locations import health
     from service.locations import rules as location_rules
+    from service.projects import actions as deployments
+    from service.projects import making
     from service.results import ingest
     from service.scheduling import tick as schedule
     from service.scheduling.model import Ticked
@@ -55,6 +58,7 @@ def shrink(*, lease_s: float, queue_s: float, give_up_s: float, deliveries: int)
     for module in (model, rules, ingest):
         _put(module, "QUEUE_MS", queue_ms)
     _put(settle, "_RESTART_GRACE_MS", lease_ms)
+    _put(deployments, "LEASE_MS", lease_ms)
     _put(rules, "MOST_DELIVERIES", deliveries)
     _put(rules, "SEEN_MS", 0)
     _put(app, "_REAP_S", _REAP_S)
@@ -111,6 +115,8 @@ class Executioner:
             schedule, "tick", self._at("tick", schedule.tick, did=lambda ticked: ticked.checks > 0)
         )
         _put(settle, "expire_jobs", self._at("reap", settle.expire_jobs))
+        _put(deployments, "start", self._at("start", deployments.start))
+        _put(making, "deploy", self._at("deploy", making.deploy))
         carry_out = self._looking(sqlite_group.carry_out)
         for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread
             _put(module, "carry_out", carry_out)
