@@ -80,6 +80,14 @@ _Preserve = Annotated[
         description="Keep in the account what is not in the body, outside of the project.",
     ),
 ]
+_KeepMissing = Annotated[
+    bool,
+    Query(
+        alias="keepMissing",
+        description="Keep in the project what is not in the body, but for subscriptions of checks"
+        " and groups that are.",
+    ),
+]
 
 
 class _Reading:
@@ -226,19 +234,25 @@ def _event(name: str, data: object) -> bytes:
         200: {"model": DeployedShown, "description": "What would change, with `dryRun`."},
     },
 )
-async def deploy_project(
+async def deploy_project(  # noqa: PLR0913 - each is a parameter of the request
     creating: CreateDep,
     body: DeployBody,
     *,
     dry_run: _DryRun = False,
     schedule_on_deploy: _Schedule = True,
     preserve_resources: _Preserve = False,
+    keep_missing: _KeepMissing = False,
 ) -> Response:
     """Deploy a project: all of it or nothing. What it has and is not in the body is deleted.
 
     409 while another deployment of the project goes on; `deploymentId` names that one.
     """
-    wish = build_wish(body, keeps=preserve_resources, runs_at_once=schedule_on_deploy)
+    wish = build_wish(
+        body,
+        keeps=preserve_resources,
+        runs_at_once=schedule_on_deploy,
+        keeps_missing=keep_missing,
+    )
     order = _order(creating, wish, body)
     if dry_run:
         return json(await Maker(creating.backend).preview(order))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -148,6 +148,8 @@ class _Deploying:
         self._find_others()
         wanted = {one.key for one in self._wish.resources if one.is_member}
         gone = [one for key, one in self._mapped.items() if key not in wanted]
+        if self._wish.keeps_missing:
+            gone = [one for one in gone if self._goes_with_its_owner(one, wanted)]
         self._remove(gone, rules.REMOVED_FIRST)
         members = [one for one in rules.in_order(self._wish.resources) if one.is_member]
         for number, one in enumerate(members):
@@ -164,6 +166,18 @@ class _Deploying:
         removed = [one.key for one in gone]
         diff = tuple(self._changes[key] for key in (*in_body, *removed))
         return Outcome(project=None if self._wish.removes_project else self._project, diff=diff)
+
+    def _goes_with_its_owner(self, one: MappedResource, wanted: Collection[Key]) -> bool:
+        """Whether it is part of a check or a group of the body, which decides what it has."""
+        if one.type in (rules.CHECK_ASSIGNMENT, rules.GROUP_ASSIGNMENT):
+            return True  # only a name: the field of its owner says where that runs
+        if one.type != rules.SUBSCRIPTION:
+            return False
+        view = TYPES[one.type].view(self._work, one.physical_id) or {}
+        ends = ((rules.CHECK, view.get("checkId")), (rules.GROUP, view.get("groupId")))
+        owners = {(kind, str(owner)) for kind, owner in ends if owner is not None}
+        in_body = {(it.type, it.physical_id) for key, it in self._mapped.items() if key in wanted}
+        return not owners or bool(owners & in_body)
 
     def _find_others(self) -> None:
         """Look up what resources refer to that is there without the project."""

@@ -161,6 +161,8 @@ class Wish:
     """Whether what is not in the body stays in the account."""
     runs_at_once: bool
     """Whether new and changed checks run right after it."""
+    keeps_missing: bool = False
+    """Whether what is not in the body stays in the project as it is."""
     removes_project: bool = False
 
 

@@ -177,7 +177,9 @@ def _read_resources(body: DeployWrite) -> tuple[Resource, ...]:
     )
 
 
-def build_wish(body: DeployWrite, *, keeps: bool, runs_at_once: bool) -> Wish:
+def build_wish(
+    body: DeployWrite, *, keeps: bool, runs_at_once: bool, keeps_missing: bool = False
+) -> Wish:
     """What a deployment is asked for."""
     return Wish(
         logical_id=body.project.logical_id,
@@ -186,6 +188,7 @@ def build_wish(body: DeployWrite, *, keeps: bool, runs_at_once: bool) -> Wish:
         resources=_read_resources(body),
         keeps_resources=keeps,
         runs_at_once=runs_at_once,
+        keeps_missing=keeps_missing,
     )
 
 

@@ -414,3 +414,24 @@ async def test_a_packed_body_may_be_larger_than_that_of_one_check(alice: ApiUser
     shown = await alice.post(f"{DEPLOY}?dryRun=true", data=data, headers=dict(packed))
     refused = await alice.post("/v1/checks", data=data, headers=dict(packed))
     assert (shown.status, refused.status) == (200, 413)
+
+
+async def test_what_is_missing_is_kept_in_the_project_but_for_subscriptions_of_what_is_there(
+    alice: ApiUser,
+) -> None:
+    channel = resource("alert-channel", "ops", {"type": "EMAIL", "config": {"address": "a@b.c"}})
+    heard = [
+        resource(
+            "alert-channel-subscription",
+            f"ops-{one}",
+            {"alertChannelId": ref("ops"), "checkId": ref(one), "activated": True},
+        )
+        for one in ("home", "cart")
+    ]
+    await deployed(alice, body(url_check("home"), url_check("cart"), channel, *heard))
+    diff = await deployed(alice, body(url_check("home")), "keepMissing=true")
+    assert [one["action"] for one in diff.values() if one["action"] != "UPDATE"] == ["DELETE"]
+    assert set(await ids(alice)) == {"home", "cart", "ops", "ops-cart"}
+    checks = {one["name"]: one for one in (await alice.get("/v1/checks")).body}
+    subscribed = {name: one["alertChannelSubscriptions"] for name, one in checks.items()}
+    assert [subscribed["Home"], len(subscribed["Cart"])] == [[], 1]
