@@ -15,7 +15,7 @@ CONTROL_PLANE_FIELDS: Final = frozenset(
         "alertSettings", "useGlobalAlertSettings", "groupId", "groupOrder",
         "alertChannelSubscriptions", "retryStrategy", "triggerIncident", "runParallel",
         "description", "frequency", "frequencyOffset", "created_at", "updated_at",
-        "alertChannels",
+        "alertChannels", "group", "channels", "physicalId", "snapshots",
     }
 )  # fmt: skip
 """What a check of the public API holds beyond how to look: no matter to a single run."""

@@ -31,6 +31,7 @@ from picket.errors import CommandError
 from runners.registry import RUNNABLE
 
 _BESIDE_SPEC: Final = (
+    "kind",
     "type",
     "checkType",
     "name",
@@ -40,6 +41,8 @@ _BESIDE_SPEC: Final = (
     "proxyUrl",
 )
 """What a file says beside the spec itself."""
+_CHECK: Final = "check"
+"""The kind of a document that says none."""
 _HERE: Final = Path()
 _MOST_LINES: Final = 20
 """How many wrong fields are reported at most."""
@@ -115,6 +118,20 @@ def parse(text: str, name: str, *, folder: Path = _HERE) -> CheckFile:
         )
     if not isinstance(document, dict):
         raise CommandError(f"{name} has {render(document)}; a check is an object with a type")
+    return parse_document(document, name, folder=folder)
+
+
+def parse_document(document: Mapping[str, object], name: str, *, folder: Path = _HERE) -> CheckFile:
+    """The check that the fields of a file describe, as in `parse`.
+
+    Raises:
+        CommandError: one line per wrong field, with file, path, value and remedy.
+    """
+    kind = document.get("kind", _CHECK)
+    if kind != _CHECK:
+        raise CommandError(
+            f"{name}: $.kind is {render(kind)}, which does not run; give a file with a check"
+        )
     return _Reader(name, document, folder).read()
 
 
@@ -315,13 +332,13 @@ def _no_constant(name: str) -> object:
     raise DocumentError(f"has {name}, which is not a JSON number")
 
 
-class _StrictLoader(yaml.SafeLoader):
+class StrictLoader(yaml.SafeLoader):
     """Plain values only, and no key twice.
 
     Its scalars are those of YAML 1.2: `no`, `12:30` and `2026-01-01` stay the text they are.
     """
 
-    def construct_mapping(
+    def construct_mapping(  # noqa: D102 - it is the library's
         self,
         node: yaml.MappingNode,
         deep: bool = False,  # noqa: FBT001, FBT002 - the library's signature
@@ -336,7 +353,7 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_StrictLoader.yaml_implicit_resolvers = {}
+StrictLoader.yaml_implicit_resolvers = {}
 _SCALARS: Final = (
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
@@ -349,21 +366,52 @@ _SCALARS: Final = (
     ("merge", r"^<<$", ["<"]),
 )
 for _tag, _pattern, _first in _SCALARS:
-    _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
+    StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
+
+
+def read_documents(text: str) -> list[tuple[int, object]]:
+    """The plain values of a text with several YAML documents, each with its first line.
+
+    Empty documents are left out.
+
+    Raises:
+        DocumentError: as for `read_document`.
+    """
+    if not text.strip():
+        raise DocumentError("is empty")
+    is_json = _JSON_START.match(text) is not None
+    documents = [(1, _read_json(text))] if is_json else _read_all_yaml(text)
+    _check_limits([value for _, value in documents])
+    return [(line, value) for line, value in documents if value is not None]
 
 
 def _read_yaml(text: str) -> object:
+    documents = _read_all_yaml(text)
+    if len(documents) != 1:
+        raise DocumentError(f"has {len(documents)} documents; put each check into its own file")
+    return documents[0][1]
+
+
+def _read_all_yaml(text: str) -> list[tuple[int, object]]:
     try:
-        documents = list(yaml.load_all(text, Loader=_StrictLoader))
+        return list(_construct_all(text))
     except yaml.YAMLError as problem:
         raise DocumentError(f"is not valid YAML: {_yaml_sentence(problem)}") from problem
     except (RecursionError, TypeError, ValueError) as problem:
         if isinstance(problem, DocumentError):
             raise
         raise DocumentError(f"is not valid YAML: {problem}") from problem
-    if len(documents) != 1:
-        raise DocumentError(f"has {len(documents)} documents; put each check into its own file")
-    return documents[0]
+
+
+def _construct_all(text: str) -> Iterator[tuple[int, object]]:
+    loader = StrictLoader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if node is not None:
+                yield node.start_mark.line + 1, loader.construct_document(node)
+    finally:
+        loader.dispose()
 
 
 def _yaml_sentence(problem: yaml.YAMLError) -> str:
@@ -412,6 +460,8 @@ _BETWEEN_US: Final = frozenset(
         "groupTeardownScript",
         "setupScriptPath",
         "teardownScriptPath",
+        "snapshots",
+        "updateSnapshots",
         "snippets",
         "bundleSha256",
         "refreshCache",

@@ -148,8 +148,13 @@ def render(value: object, *, secret: bool = False) -> str:
     if value == "":
         return "empty"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = _CREDENTIALS.sub("//***@", re.sub(r"[\x00-\x1f\x7f]+", " ", text))
+    text = hide_credentials(re.sub(r"[\x00-\x1f\x7f]+", " ", text))
     return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}…"
+
+
+def hide_credentials(text: str) -> str:
+    """The text without user and password of addresses in it."""
+    return _CREDENTIALS.sub("//***@", text)
 
 
 def _kind(value: object) -> str:
