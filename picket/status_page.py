@@ -6,14 +6,12 @@ import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from picket.api_client import ApiRefusedError, ApiUnreachableError
 from picket.errors import CommandError, ExitCode
-from picket.service_access import open_api, suggest_remedy
+from picket.service_access import use_api
 from picket.terminal import Terminal, printable
 
 _FILE_NAME: Final = re.compile(r"[a-z]+\.[a-z]+")
@@ -50,20 +48,10 @@ async def download_page(options: ExportOptions) -> tuple[str, bytes]:
     Raises:
         CommandError: there is no such page, or the service refuses the key or does not answer.
     """
-    async with open_api(options.environ, options.data_dir) as api:
-        try:
-            page = choose_page(await api.status_pages(), options.wanted)
-            query = f"?at={quote(options.at, safe='')}" if options.at else ""
-            return str(page["name"]), await api.file(f"/status/{page['url']}/export.zip{query}")
-        except ApiUnreachableError as problem:
-            remedy = suggest_remedy(options.environ)
-            raise CommandError(f"{problem.message}; {remedy}", problem.code) from problem
-        except ApiRefusedError as refused:
-            if refused.status != HTTPStatus.UNAUTHORIZED:
-                raise
-            raise CommandError(
-                f"the service at {api.url} refuses the key", ExitCode.KEY_REFUSED
-            ) from refused
+    async with use_api(options.environ, options.data_dir) as api:
+        page = choose_page(await api.status_pages(), options.wanted)
+        query = f"?at={quote(options.at, safe='')}" if options.at else ""
+        return str(page["name"]), await api.file(f"/status/{page['url']}/export.zip{query}")
 
 
 def choose_page(pages: list[dict[str, Any]], wanted: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contract.release import RELEASE
-from picket.cli import LIBRARIES
+from picket.extras import LIBRARIES
 from tests.deploy.closure import HOUSE, ROOT, brought_by, libraries
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")

@@ -1,0 +1,1 @@
+"""Deploys the resources of files, and says what changed."""

@@ -1,0 +1,1 @@
+"""Writes what a service has as files."""

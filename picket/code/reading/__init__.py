@@ -1,0 +1,1 @@
+"""Reads documents from files, and makes the resources of a deployment of them."""

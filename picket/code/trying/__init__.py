@@ -1,0 +1,1 @@
+"""Runs the checks of files once, here or at a service."""
