@@ -319,3 +319,42 @@ def texts(folder: Path) -> dict[str, str]:
             kept = [line for line in lines if not line.startswith("physicalId:")]
             found[str(path.relative_to(folder))] = "\n".join(kept)
     return found
+
+
+async def test_a_suite_is_packed_and_sent_once(person: Person) -> None:
+    suite = person.folder / "e2e"
+    (suite / "tests").mkdir(parents=True)
+    (suite / "playwright.config.ts").write_text("export default {};\n")
+    (suite / "package-lock.json").write_text('{"lockfileVersion": 3, "packages": {}}')
+    (suite / "tests/data.yaml").write_text("no: check\n")
+    check = "type: PLAYWRIGHT\nname: Suite\nprivateLocations: [default]\nsuiteFolder: e2e\n"
+    (person.folder / "suite.yaml").write_text(check)
+    assert (await person.apply())[0] == ExitCode.OK
+    sha256 = (await person.check("Suite"))["codeBundlePath"]
+    assert (await person.api.alice.get(f"/v1/code-bundles/{sha256}")).status == 200
+    assert await person.apply() == (ExitCode.OK, [NOTHING])
+    (suite / "playwright.config.ts").write_text("export default { retries: 1 };\n")
+    _, said = await person.apply()
+    assert said[0] == "~ check Suite (suite.yaml)"
+    assert said[1].startswith(f'    codeBundlePath: "{sha256}" → "')
+
+
+async def test_a_changed_file_is_applied_again_by_a_watch(person: Person) -> None:
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "picket", "apply", "--watch", str(person.folder)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert running.stdout is not None
+    try:
+        while b"Watching for changes; Ctrl-C ends it." not in await running.stdout.readline():
+            pass
+        write_project(person.folder, home=CHECK.replace("frequency: 5", "frequency: 10"))
+        said = [await running.stdout.readline()]
+        while b"Watching" not in said[-1]:
+            said.append(await running.stdout.readline())
+    finally:
+        running.send_signal(signal.SIGINT)
+        code = await running.wait()
+    assert b"    frequency: 5 \xe2\x86\x92 10\n" in said
+    assert code == ExitCode.INTERRUPTED
+    assert (await person.check("Home"))["frequency"] == 10
