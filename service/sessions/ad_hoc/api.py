@@ -46,8 +46,8 @@ from service.sessions.ad_hoc.views import (
     PATH,
     link_of,
     page_of_session,
+    render_entry,
     render_scheduling,
-    render_session,
     render_state,
 )
 from service.sessions.model import Session, TestSession, TestStatus
@@ -212,7 +212,7 @@ async def list_test_sessions(  # noqa: PLR0913 - what FastAPI hands in
 
     found, now_ms = await backend.database.read(query)
     base_url, some = backend.base_url(request), found[:limit]
-    entries = [render_session(one, base_url=base_url, now_ms=now_ms) for one in some]
+    entries = [render_entry(one, base_url=base_url, now_ms=now_ms) for one in some]
     next_id = some[-1].id if len(found) > limit else None
     return json({"length": len(entries), "entries": entries, "nextId": next_id})
 

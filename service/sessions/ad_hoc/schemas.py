@@ -287,6 +287,21 @@ class AdHocSessionShown(ResponseModel):
     """What its client said of project, repository and environment."""
 
 
+class AdHocSessionListed(AdHocSessionShown):
+    """A test session in a list; what its client did not say of the commit is null."""
+
+    id: str
+    """The same as `testSessionId`."""
+    provider: Literal["API"]
+    created_at: datetime = Field(alias="created_at")
+    repo_url: str | None
+    commit_id: str | None
+    commit_owner: str | None
+    commit_message: str | None
+    branch_name: str | None
+    environment: str | None
+
+
 class AdHocSessionWithResults(AdHocSessionShown):
     """A test session with its results so far."""
 
@@ -298,7 +313,7 @@ class AdHocSessionsShown(ResponseModel):
 
     length: int
     """Number of sessions in `entries`."""
-    entries: list[AdHocSessionShown]
+    entries: list[AdHocSessionListed]
     """Newest first."""
     next_id: str | None
     """Send it with the next request. Null: there are no more."""

@@ -9,6 +9,12 @@ from service.sessions.model import Session, TestSession, TestState, TestStatus
 
 PATH: Final = "/v1/test-sessions"
 
+PROVIDER: Final = "API"
+"""Where all test sessions come from."""
+COMMIT_FIELDS: Final = (
+    *("repoUrl", "commitId", "commitOwner", "commitMessage", "branchName", "environment"),
+)
+
 
 def render_session(test: TestSession, *, base_url: str, now_ms: int) -> dict[str, Any]:
     """A test session without its results."""
@@ -23,6 +29,13 @@ def render_session(test: TestSession, *, base_url: str, now_ms: int) -> dict[str
         "timeElapsed": max(0, until_ms - test.started_ms),
         "metadata": dict(test.metadata),
     }
+
+
+def render_entry(test: TestSession, *, base_url: str, now_ms: int) -> dict[str, Any]:
+    """A test session as lists have it, with what its client said of the commit."""
+    said = {name: test.metadata.get(name) for name in COMMIT_FIELDS}
+    whole = render_session(test, base_url=base_url, now_ms=now_ms)
+    return {**whole, "id": test.id, "provider": PROVIDER, "created_at": whole["startedAt"], **said}
 
 
 def render_state(seen: TestState, *, base_url: str) -> dict[str, Any]:
