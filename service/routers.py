@@ -33,6 +33,7 @@ from service.locations import api as locations
 from service.maintenance import api as maintenance
 from service.mqtt import api as mqtt
 from service.projects import api as projects
+from service.projects.imports import api as imports
 from service.reporting import api as reporting
 from service.results import api as result_lists
 from service.results import api as results
@@ -83,6 +84,7 @@ _ROUTERS: Final = (
     maintenance.router,
     bundles.router,
     client_storage.router,
+    imports.router,
     projects.router,
     badges.router,
     locations.regions_router,

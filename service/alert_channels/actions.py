@@ -294,3 +294,15 @@ def forget_old(connection: Connection, *, now_ms: int) -> int:
 def watches_certificates(connection: Connection, account_id: str) -> bool:
     """Whether any channel of the account is notified of certificates that expire soon."""
     return any(channel.ssl_expiry for channel in store.list_all(connection, account_id))
+
+
+def list_all(connection: Connection, account_id: str) -> tuple[ChannelRow, ...]:
+    """All channels of an account, oldest first."""
+    return store.list_all(connection, account_id)
+
+
+def list_subscriptions(
+    connection: Connection, *, check_ids: Iterable[str], group_ids: Iterable[int]
+) -> tuple[SubscriptionRow, ...]:
+    """The subscriptions of checks and groups."""
+    return store.list_subscriptions_of(connection, check_ids=check_ids, group_ids=group_ids)

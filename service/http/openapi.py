@@ -197,6 +197,7 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "project": {"logicalId": "warehouse", "name": "Warehouse"},
     },
     "POST /next/projects": {"logicalId": "office", "name": "Office"},
+    "POST /next/projects/{logicalId}/imports": {"filters": [{"type": "include"}]},
     "POST /v1/status-pages/services": {"name": "Checkout"},
     "PUT /v1/status-pages/services/{serviceId}": {"name": "Checkout"},
     "POST /v1/status-pages": _PAGE,

@@ -118,3 +118,9 @@ def windows_between(
         for occurrence in occurrences_between(one, from_ms, to_ms)
     ]
     return tuple(sorted(found, key=lambda one: (one.begins_ms, one.window_id)))
+
+
+def list_all(connection: Connection, account_id: str, *, limit: int) -> tuple[WindowRow, ...]:
+    """The first windows of an account."""
+    anything = WindowFilter(starts_from_ms=None, ends_by_ms=None)
+    return store.list_page(connection, account_id, anything, limit=limit, offset=0)

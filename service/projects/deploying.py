@@ -13,6 +13,7 @@ from service.db.savepoints import attempt
 from service.http.errors import ApiError, ConflictError, NotFoundError
 from service.http.mutations import changed_fields
 from service.projects import rules, store
+from service.projects.imports import actions as imports
 from service.projects.model import (
     Action,
     Change,
@@ -147,7 +148,9 @@ class _Deploying:
         """Make all of it."""
         self._find_others()
         wanted = {one.key for one in self._wish.resources if one.is_member}
-        gone = [one for key, one in self._mapped.items() if key not in wanted]
+        # Whoever deploys may not have the code of what was taken over yet.
+        kept = wanted | imports.list_pending(self._work.connection, self._project)
+        gone = [one for key, one in self._mapped.items() if key not in kept]
         if self._wish.keeps_missing:
             gone = [one for one in gone if self._goes_with_its_owner(one, wanted)]
         self._remove(gone, rules.REMOVED_FIRST)

@@ -104,6 +104,16 @@ def find_project_of(connection: Connection, kind: str, physical_id: str) -> Proj
     return None if row is None else Project(**row)
 
 
+def list_taken(connection: Connection, account_id: str) -> frozenset[tuple[str, str]]:
+    """What projects of the account have: types and ids of things."""
+    query = (
+        select(project_resource.c.type, project_resource.c.physical_id)
+        .join(project, project_resource.c.project_id == project.c.id)
+        .where(project.c.account_id == account_id)
+    )
+    return frozenset((kind, physical_id) for kind, physical_id in connection.execute(query))
+
+
 def put_resources(
     connection: Connection, project_id: str, rows: Collection[MappedResource]
 ) -> None:

@@ -68,3 +68,8 @@ def _require_size(scripts: Iterable[str]) -> None:
             f" {MAX_SCRIPTS_BYTES}.",
             keys=("script",),
         )
+
+
+def list_all(connection: Connection, account_id: str, *, limit: int) -> tuple[SnippetRow, ...]:
+    """The first snippets of an account."""
+    return store.list_page(connection, account_id, limit=limit, offset=0)

@@ -239,3 +239,13 @@ def resolve_incident(
         notifies=incident.notifies,
     )
     publish(connection, incident_id, last, account_id, now_ms=now_ms)
+
+
+def list_all_services(connection: Connection, account_id: str) -> tuple[ServiceRow, ...]:
+    """All services of an account, oldest first."""
+    return store.list_services(connection, account_id, limit=None, after=None)
+
+
+def list_all(connection: Connection, account_id: str, *, limit: int) -> tuple[StatusPage, ...]:
+    """The first pages of an account."""
+    return store.list_page(connection, account_id, limit=limit, after=None)

@@ -62,3 +62,17 @@ deployment: Final = Table(
     Index(None, "account_id", "logical_id", "id"),
     Index(None, "created_ms"),
 )
+
+import_plan: Final = Table(
+    "import_plan",
+    declared,
+    Column("id", String, primary_key=True),
+    Column("account_id", ForeignKey(account.c.id, ondelete="CASCADE"), nullable=False),
+    Column("project_id", ForeignKey(project.c.id, ondelete="CASCADE"), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("applied_ms", BigInteger),  # None: its things are not the project's yet
+    Column("committed_ms", BigInteger),  # None: no deployment deletes them
+    Column("resources", JSON, nullable=False),  # each as type, logical id and physical id
+    Index(None, "account_id", "id"),
+    Index(None, "project_id"),
+)

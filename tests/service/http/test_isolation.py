@@ -69,6 +69,7 @@ LISTS: Final = (
     "/v1/maintenance-windows",
     "/v1/private-locations",
     "/next/projects",
+    "/next/projects/imports",
     "/v1/projects",
     "/v1/snippets",
     "/v1/status-pages",
@@ -138,7 +139,20 @@ async def a_group(api: PublicApi, name: str) -> Ids:
     return {"groupId": str(group["id"]), "checkId": check["id"]}
 
 
-async def a_project(api: PublicApi, _name: str) -> Ids:
+async def an_import_plan(api: PublicApi, name: str = "") -> Ids:
+    project = await made(api, "/next/projects")
+    if name.startswith("POST") and name.endswith("imports"):
+        return {"logicalId": project["logicalId"]}
+    plan = await api.alice.post(f"/next/projects/{project['logicalId']}/imports", {})
+    assert plan.status == 201, plan.body
+    if name.endswith("commit"):
+        await api.alice.post(f"/next/projects/imports/{plan.body['id']}/apply")
+    return {"logicalId": project["logicalId"], "importPlanId": plan.body["id"]}
+
+
+async def a_project(api: PublicApi, name: str) -> Ids:
+    if "imports" in name:
+        return await an_import_plan(api, name)
     begun = (await api.alice.post("/v1/projects/deploy", BODIES["POST /v1/projects/deploy"])).body
     return {"logicalId": begun["logicalId"], "deploymentId": begun["id"]}
 
@@ -342,7 +356,7 @@ async def test_a_list_holds_nothing_of_another_account(
     await made(api, "/v1/client-certificates", certificate_body())
     await made(api, "/v1/maintenance-windows")
     await made(api, "/v1/alert-channels")
-    await made(api, "/next/projects")
+    await an_import_plan(api)
     await a_status_page(api, "/incidents")
     await a_status_page(api, "")
     await a_test_session(api, "")
