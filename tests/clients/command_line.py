@@ -115,6 +115,9 @@ def a_project(folder: Path, name: str) -> Path:
     project = folder / name
     shutil.copytree(PROJECTS / name, project)
     (project / "node_modules").symlink_to(installed() / "node_modules")
+    # Files are named as they are called in the repository.
+    (project / ".git").mkdir()
+    (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
     if (project / "package.json").exists():
         shutil.copy(installed() / "package-lock.json", project)
     else:

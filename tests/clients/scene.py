@@ -1,5 +1,6 @@
 """A service, a shop to look at, and the established command line in a project; no agent yet."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from tests.faults.processes import AgentChild, Child
 
 API_KEY: Final = "cu_" + "s" * 40
 LOCATION_KEY: Final = "pl_" + "s" * 40
+SLOW: Final = web.AppKey("slow", asyncio.Event)
 _BOOKS: Final = [{"id": 1, "title": "The Tale of the Tape"}]
 
 
@@ -34,6 +36,8 @@ class ClientScene:
     """The web site that projects look at."""
     account_id: str
     http: aiohttp.ClientSession
+    slow_request: asyncio.Event
+    """Set once somebody asks for the shop's slow page, which never answers."""
 
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
         """One request of the public API, which must succeed."""
@@ -63,12 +67,13 @@ async def a_client_scene(folder: Path, *, agent: str | None = None) -> AsyncIter
         if agent is not None:
             running = await AgentChild.start("agent", _agent_environ(url, folder, agent))
             stack.push_async_callback(running.kill)
-        shop = await stack.enter_async_context(serve_shop())
+        slow = asyncio.Event()
+        shop = await stack.enter_async_context(serve_shop(slow))
         headers = {"authorization": f"Bearer {API_KEY}"}
         http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
         async with http.get(f"{url}/v1/accounts/me") as answer:
             account = await answer.json()
-        yield ClientScene(folder, url, shop, account["id"], http)
+        yield ClientScene(folder, url, shop, account["id"], http, slow)
 
 
 def _service_environ(folder: Path) -> dict[str, str]:
@@ -96,12 +101,14 @@ def _agent_environ(url: str, folder: Path, kind: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serve_shop() -> AsyncIterator[str]:
-    """Serve the shop that the projects look at."""
+async def serve_shop(slow: asyncio.Event) -> AsyncIterator[str]:
+    """Serve the shop that the projects look at; `slow` is set once its slow page is asked for."""
     application = web.Application()
+    application[SLOW] = slow
     application.router.add_get("/", _home)
     application.router.add_route("*", "/api/books", _books)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    application.router.add_get("/slow", _answer_never)
+    runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -112,6 +119,12 @@ async def serve_shop() -> AsyncIterator[str]:
 
 async def _home(_request: web.Request) -> web.Response:
     return web.Response(text="<title>Shop</title><h1>Books</h1>", content_type="text/html")
+
+
+async def _answer_never(request: web.Request) -> web.Response:
+    request.app[SLOW].set()
+    await asyncio.Event().wait()
+    return web.Response()
 
 
 async def _books(_request: web.Request) -> web.Response:
