@@ -22,7 +22,7 @@ from service.projects.resources.resource_type import Work
 MOST_RESOURCES: Final = 1_000
 """In a plan, without what joins them."""
 MOST_PLANS: Final = 100
-"""Of an account, which are not committed."""
+"""How many plans of an account may wait to be committed."""
 
 
 def find_importable(

@@ -20,7 +20,7 @@ from service.snippets import actions as snippets
 from service.status_pages import actions as status_pages
 
 _MOST: Final = 10_000
-"""Of status pages, windows and snippets, that are looked through."""
+"""How many status pages, windows and snippets are looked through."""
 _ASSIGNMENTS: Final = {types.CHECK: types.CHECK_ASSIGNMENT, types.GROUP: types.GROUP_ASSIGNMENT}
 _SNIPPETS: Final = ("setupSnippetId", "tearDownSnippetId")
 _SCRIPTS: Final = ("script", "localSetupScript", "localTearDownScript")

@@ -291,7 +291,7 @@ class AdHocSessionListed(AdHocSessionShown):
     """A test session in a list; what its client did not say of the commit is null."""
 
     id: str
-    """The same as `testSessionId`."""
+    """Its id again, by the name that lists of the established service have."""
     provider: Literal["API"]
     created_at: datetime = Field(alias="created_at")
     repo_url: str | None
