@@ -196,7 +196,7 @@ def resolve_locations(
     `ids`: those of the account, by slug, oldest first.
 
     Raises:
-        InvalidError: it names a location that is not there, or none.
+        InvalidError: it names a location that is not there, or is activated and names none.
     """
     require_known_locations(doc, list(ids), regions=regions)
     served = (regions.find_slug(region, ids) for region in doc["locations"])
@@ -205,7 +205,7 @@ def resolve_locations(
     if not found and kind is CheckType.HEARTBEAT:
         # Nothing is looked at from there: somebody has to say that the ping did not come.
         found = list(ids.values())[:1]
-    if not found:
+    if not found and doc["activated"]:
         raise InvalidError(NO_LOCATION, keys=("locations", "privateLocations"))
     return found
 

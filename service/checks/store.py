@@ -232,7 +232,8 @@ def replace_locations(connection: Connection, check_id: str, location_ids: Seque
         {"check_id": check_id, "location_id": location_id, "position": position}
         for position, location_id in enumerate(location_ids)
     ]
-    connection.execute(insert(check_location), rows)
+    if rows:
+        connection.execute(insert(check_location), rows)
 
 
 def find_terms(connection: Connection, check_id: str) -> CheckTerms | None:

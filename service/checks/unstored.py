@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from contract.checks import CheckType, Lane
 from service.checks.actions import find
 from service.checks.changes import build_stored_doc, resolve_whole
-from service.checks.model import UnstoredCheck
+from service.checks.model import NO_LOCATION, UnstoredCheck
 from service.checks.resolve import read_variables
 from service.checks.schemas import CheckWrite
 from service.checks.secrets import decrypt_for_people, encrypt
@@ -106,6 +106,8 @@ class _Preparation:
         effect = resolve_whole(
             self.connection, self.scope, doc, kind=self.kind, group=self._find_group(terms)
         )
+        if not effect.location_ids:
+            raise InvalidError(NO_LOCATION, keys=("locations", "privateLocations"))
         of_group = terms.group.variables if terms.group else ()
         self._put_variables(
             check_id, _merge(own, terms.variables, of_group), kept_from=kept_from or terms.like

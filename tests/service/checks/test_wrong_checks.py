@@ -17,6 +17,22 @@ async def test_another_check_needs_a_location(alice: ApiUser, kind: str) -> None
     assert answer.body["validation"]["keys"] == ["locations", "privateLocations"]
 
 
+@pytest.mark.parametrize("kind", [kind for kind in LEAST if kind != "heartbeat"])
+async def test_a_check_needs_a_location_only_while_it_is_activated(
+    alice: ApiUser, kind: str
+) -> None:
+    paused = await alice.post(f"/v1/checks/{kind}", {**LEAST[kind], "activated": False})
+    assert paused.status == 201, paused.body
+    path = f"/v1/checks/{kind}/{paused.body['id']}"
+    refused = await alice.put(path, {"activated": True})
+    assert refused.status == 400
+    assert refused.body["message"] == "You have to set at least one `location` or `privateLocation`"
+    started = await alice.put(path, {"activated": True, "privateLocations": ["default"]})
+    assert (started.status, started.body["activated"]) == (200, True)
+    stopped = await alice.put(path, {"activated": False, "privateLocations": []})
+    assert (stopped.status, stopped.body["privateLocations"]) == (200, [])
+
+
 async def test_a_private_location_among_the_regions_is_told_where_it_belongs(
     alice: ApiUser,
 ) -> None:
