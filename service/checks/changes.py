@@ -108,6 +108,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
         stored=lambda: decrypt(before, scope.vault).doc,
         kept_token=_ping_token(before.doc),
     )
+    doc = {**_keep_script(check, before), **doc}
     _require_incident_service(connection, scope, doc)
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
     opens = decrypt_group_for_people if _is_whole(connection, scope, before) else _decrypt_group
@@ -123,6 +124,12 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
         alert_channels.replace_subscriptions(connection, scope.account_id, subscriber, choices)
     _reschedule(connection, scope, before, effect=effect, token=_ping_token(doc))
     return _find_with_variables(connection, scope, check_id)
+
+
+def _keep_script(check: CheckWrite, before: CheckRow) -> Mapping[str, Any]:
+    """A script that only another path takes for checks of this type."""
+    is_taken = "script" in type(check).model_fields
+    return {} if is_taken or "script" not in before.doc else {"script": before.doc["script"]}
 
 
 def _require_incident_service(connection: Connection, scope: Scope, doc: Mapping[str, Any]) -> None:

@@ -345,6 +345,8 @@ PhaseScript = Annotated[
 """Node.js code of a phase. Null or empty: there is no such phase."""
 Script = Annotated[Text, Field(min_length=1), judged_by(script_problem)]
 """Code that a check consists of."""
+KeptScript = Annotated[PhaseScript, Field(exclude_if=lambda script: script is None)]
+"""Code that is kept with a check which does not run it. Null or empty: there is none."""
 ScriptPath = Annotated[
     Annotated[Text, Field(max_length=MAX_PATH_LETTERS), judged_by(path_problem)] | None,
     BeforeValidator(blank_is_none),

@@ -10,10 +10,19 @@ from pydantic import create_model
 from contract.checks import SPEC_TYPES, CheckType
 from contract.result import Outcome
 from service.analytics.measures import Analytics
+from service.checks.fields import KeptScript
 from service.checks.schemas import CheckShown, CheckWrite
+from service.http.schema import RequestModel
 
 PLACES: Final[Mapping[str, Any]] = {"privateLocations": ["default"], "frequency": 10}
 """Where and when the checks of examples run."""
+
+
+class _KeepsScript(RequestModel):
+    """What a check of any type has at the paths that take all types."""
+
+    script: KeptScript = None
+    """Kept for clients that send it with every type. Only types that consist of a script run it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +77,11 @@ class TypeDefinition:
     @cached_property
     def typed(self) -> type[CheckWrite]:
         """The body that says its type itself, as in `TypedDnsCheck`."""
-        return self._tagged(f"Typed{self._name}", (self.write,))
+        has_script = "script" in self.write.model_fields
+        bases: tuple[Any, ...] = (self.write,) if has_script else (self.write, _KeepsScript)
+        return self._tagged(f"Typed{self._name}", bases)
 
-    def _tagged(self, name: str, bases: tuple[type[CheckWrite], ...]) -> type[CheckWrite]:
+    def _tagged(self, name: str, bases: tuple[Any, ...]) -> type[CheckWrite]:
         tag: Any = Literal[self.kind.value]
         return create_model(
             name,

@@ -45,6 +45,8 @@ REFUSED = {
     "agentic": {"retryStrategy", "triggerIncident", "groupId", "runParallel"},
 }
 """What a type does not have is not kept, either; the types' own tests say how it is refused."""
+SCRIPTED = {"browser", "multistep"}
+"""Types that consist of a script."""
 ZERO = "0001-01-01T00:00:00Z"
 
 
@@ -151,3 +153,20 @@ async def test_a_region_runs_what_names_it_once_somebody_has_agents_there(alice:
     target = {"target": {"checkId": [check["id"]]}}
     (session,) = (await alice.post("/v1/check-sessions/trigger", target)).body["sessions"]
     assert session["runLocations"] == ["eu-west-1"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TYPES if kind not in SCRIPTED])
+async def test_a_script_is_kept_with_a_check_that_does_not_run_it(
+    alice: ApiUser, kind: str
+) -> None:
+    body = {**await least_body(alice, kind), "checkType": TYPES[kind]}
+    made = await alice.post("/v1/checks", {**body, "script": "exports.a = 1"})
+    assert (made.status, made.body.get("script")) == (201, "exports.a = 1"), made.body
+    assert "x-ignored-fields" not in made.headers
+    general, own = (f"/v1/checks{part}/{made.body['id']}" for part in ("", f"/{kind}"))
+    for path in (general, own):
+        renamed = await alice.put(path, {"name": path, "checkType": TYPES[kind]})
+        assert (renamed.status, renamed.body.get("script")) == (200, "exports.a = 1")
+    assert (await alice.get(general)).body["script"] == "exports.a = 1"
+    removed = await alice.put(general, {"script": None, "checkType": TYPES[kind]})
+    assert (removed.status, "script" in removed.body) == (200, False)
