@@ -170,11 +170,16 @@ PartialBody = Annotated[dict[str, Any], Body()]
 """The body of such a change, before `complete_body` has read it."""
 CHANGES: Final = "x-changes"
 """In an operation's schema: the names of the models whose fields its body may have."""
+UNCHANGED: Final = "x-unchanged"
+"""In such a schema: the names of fields that only a new one has."""
 
 
-def describe_change(model: type[BaseModel]) -> dict[str, Any]:
-    """The OpenAPI entry of a body that may leave out any field of a model."""
-    schema = {CHANGES: [model.__name__]}
+def describe_change(*models: type[BaseModel], but: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The OpenAPI entry of a body that may leave out any field of one of the models.
+
+    `but`: fields of theirs that it does not have.
+    """
+    schema = {CHANGES: [model.__name__ for model in models], UNCHANGED: list(but)}
     return {"requestBody": {"content": {"application/json": {"schema": schema}}}}
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from threading import Lock
@@ -19,7 +19,7 @@ from contract.checks import SPEC_TYPES
 from contract.release import RELEASE
 from service.http.error_responses import ErrorBody
 from service.http.errors import phrase
-from service.http.mutations import CHANGES, IDEMPOTENCY_KEY
+from service.http.mutations import CHANGES, IDEMPOTENCY_KEY, UNCHANGED
 from service.http.routing import SCHEMA_REF, refusals
 
 DOCUMENT_PATH: Final = "/openapi.json"
@@ -69,15 +69,17 @@ def _describe_changes(document: dict[str, Any]) -> None:
     for operation in document["paths"].values():
         content = operation.get("put", {}).get("requestBody", {}).get("content", {})
         described = content.get("application/json", {})
-        if names := described.get("schema", {}).get(CHANGES):
-            described["schema"] = _refer([_add_change(schemas, name) for name in names])
+        schema = described.get("schema", {})
+        if names := schema.get(CHANGES):
+            but = schema.get(UNCHANGED, ())
+            described["schema"] = _refer([_add_change(schemas, name, but) for name in names])
 
 
-def _add_change(schemas: dict[str, Any], name: str) -> str:
+def _add_change(schemas: dict[str, Any], name: str, but: Collection[str]) -> str:
     change = f"{name.removesuffix('Write')}Change"
-    schemas[change] = {
-        field: value for field, value in schemas[name].items() if field != "required"
-    }
+    whole = {field: value for field, value in schemas[name].items() if field != "required"}
+    kept = {field: value for field, value in whole["properties"].items() if field not in but}
+    schemas[change] = {**whole, "properties": kept}
     return change
 
 

@@ -4,15 +4,26 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import Body, Depends, Path
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from service.http.auth import CallerDep
 from service.http.cursors import CursorDep
 from service.http.dependencies import Backend, BackendDep
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
+from service.http.mutations import (
+    Changed,
+    ChangeDep,
+    CreateDep,
+    PartialBody,
+    changed_fields,
+    complete_body,
+    describe_change,
+    sent_fields,
+)
 from service.http.routing import answers, json, keyed_operations
 from service.http.schema import NO_NUL
+from service.http.validation import ignored_header
 from service.incidents import actions
 from service.incidents.model import Incident
 from service.incidents.schemas import (
@@ -36,6 +47,9 @@ UpdateId = Annotated[str, Path(alias="incidentUpdateId", pattern=NO_NUL, max_len
 _ONE: Final = "/{incidentId}"
 _UPDATES: Final = _ONE + "/incident-updates"
 _UPDATE: Final = _UPDATES + "/{incidentUpdateId}"
+_PUBLIC_DATE: Final = "publicIncidentUpdateDate"
+_READER: Final = TypeAdapter(IncidentChange)
+_UPDATE_READER: Final = TypeAdapter(IncidentUpdateWrite)
 
 
 class _Reading:
@@ -97,21 +111,25 @@ async def read_incident(incident_id: IncidentId, reading: ReadingDep) -> Respons
     return json(await reading.backend.database.read(query))
 
 
-@router.put(_ONE, responses=answers(200, IncidentShown, "The incident.", 404))
+@router.put(
+    _ONE,
+    responses=answers(200, IncidentShown, "The incident.", 404),
+    openapi_extra=describe_change(IncidentWrite, but=("incidentUpdates",)),
+)
 async def replace_incident(
-    incident_id: IncidentId, changing: ChangeDep, body: Annotated[IncidentChange, Body()]
+    incident_id: IncidentId, changing: ChangeDep, sent: PartialBody
 ) -> Response:
-    """Change an incident's name, severity and services; its updates stay."""
-    ignored = await changing.ignored_fields(body)
+    """Change an incident's name, severity and services; what is omitted and its updates stay."""
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = actions.find(connection, scope.account_id, incident_id)
         seen = _show(connection, scope, incident_id)
+        body = complete_body(_READER, sent, seen)
         wanted = body.build()
         _require_services(connection, scope, wanted.service_ids)
         actions.replace(connection, before, wanted, now_ms=scope.now_ms)
         shown = _show(connection, scope, incident_id)
-        answer = json(shown, headers=ignored)
+        answer = json(shown, headers=ignored_header(sent, body))
         return Changed(answer=answer, resource_id=incident_id, fields=changed_fields(seen, shown))
 
     return await changing.make(change)
@@ -171,29 +189,34 @@ async def read_incident_update(
     return json(await reading.backend.database.read(query))
 
 
-@router.put(_UPDATE, responses=answers(200, IncidentUpdateShown, "The update.", 404))
+@router.put(
+    _UPDATE,
+    responses=answers(200, IncidentUpdateShown, "The update.", 404),
+    openapi_extra=describe_change(IncidentUpdateWrite),
+)
 async def replace_incident_update(
-    incident_id: IncidentId,
-    update_id: UpdateId,
-    changing: ChangeDep,
-    body: Annotated[IncidentUpdateWrite, Body()],
+    incident_id: IncidentId, update_id: UpdateId, changing: ChangeDep, sent: PartialBody
 ) -> Response:
-    """Change an update. Subscribers are notified of it when `notifySubscribers` becomes true.
+    """Change an update; what is omitted stays.
 
-    Mails that wait follow a change of its public date, and are dropped when it becomes false.
+    Subscribers are notified of it when `notifySubscribers` becomes true. Mails that wait
+    follow a change of its public date, and are dropped when it becomes false.
     """
-    ignored = await changing.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
         incident = actions.find(connection, scope.account_id, incident_id)
         before = actions.find_update(incident, update_id)
+        seen = dump(render_update(before))
+        # Its date stays by `kept_ms`, to the millisecond.
+        kept = {name: value for name, value in seen.items() if name != _PUBLIC_DATE}
+        body = complete_body(_UPDATE_READER, sent, kept)
         wanted = body.build(scope.now_ms, kept_ms=before.public_ms)
         actions.replace_update(connection, before, wanted, now_ms=scope.now_ms)
         incident = actions.find(connection, scope.account_id, incident_id)
         after = actions.find_update(incident, update_id)
         status_pages.change_mails(connection, incident, before, after, now_ms=scope.now_ms)
-        seen, shown = dump(render_update(before)), dump(render_update(after))
-        answer = json(shown, headers=ignored)
+        shown = dump(render_update(after))
+        answer = json(shown, headers=ignored_header(sent, body))
         return Changed(answer=answer, resource_id=update_id, fields=changed_fields(seen, shown))
 
     return await changing.make(change)

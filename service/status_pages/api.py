@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import Body, Path, Query
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from starlette.responses import Response
 
@@ -14,11 +15,15 @@ from service.http.mutations import (
     Changed,
     ChangeDep,
     CreateDep,
+    PartialBody,
     changed_fields,
+    complete_body,
+    describe_change,
     sent_fields,
 )
 from service.http.routing import answers, json, json_model, keyed_operations
 from service.http.schema import NO_NUL
+from service.http.validation import ignored_header
 from service.incidents import actions as incidents
 from service.incidents.api import show_all
 from service.status_pages import page_changes, service_changes, store
@@ -47,6 +52,8 @@ PageId = Annotated[str, Path(alias="statusPageId", pattern=NO_NUL, max_length=20
 _SERVICE: Final = "/{serviceId}"
 _PAGE: Final = "/{statusPageId}"
 _MOST_INCIDENTS: Final = 20
+_SERVICE_READER: Final = TypeAdapter(ServiceWrite)
+_PAGE_READER: Final = TypeAdapter(StatusPageWrite)
 
 
 @services_router.get("", responses=answers(200, ServiceList, "A part of them, oldest first."))
@@ -95,17 +102,21 @@ async def read_status_page_service(
     return json_model(render_service(row))
 
 
-@services_router.put(_SERVICE, responses=answers(200, ServiceShown, "The service.", 404))
+@services_router.put(
+    _SERVICE,
+    responses=answers(200, ServiceShown, "The service.", 404),
+    openapi_extra=describe_change(ServiceWrite),
+)
 async def replace_status_page_service(
-    service_id: ServiceId, changing: ChangeDep, body: Annotated[ServiceWrite, Body()]
+    service_id: ServiceId, changing: ChangeDep, sent: PartialBody
 ) -> Response:
     """Rename a service of status pages."""
-    ignored = await changing.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = find_service(connection, scope.account_id, service_id)
+        body = complete_body(_SERVICE_READER, sent, {"name": before.name})
         after = service_changes.rename(connection, scope, service_id, body)
-        answer = json_model(render_service(after), headers=ignored)
+        answer = json_model(render_service(after), headers=ignored_header(sent, body))
         fields = changed_fields({"name": before.name}, {"name": after.name})
         return Changed(answer=answer, resource_id=service_id, fields=fields)
 
@@ -165,20 +176,23 @@ async def read_status_page(page_id: PageId, caller: CallerDep, backend: BackendD
     return json(await backend.database.read(query))
 
 
-@router.put(_PAGE, responses=answers(200, StatusPageShown, "The page.", 404, 409))
-async def replace_status_page(
-    page_id: PageId, changing: ChangeDep, body: Annotated[StatusPageWrite, Body()]
-) -> Response:
-    """Replace a status page; omitted fields get their defaults, but it stays private or public."""
-    ignored = await changing.ignored_fields(body)
+@router.put(
+    _PAGE,
+    responses=answers(200, StatusPageShown, "The page.", 404, 409),
+    openapi_extra=describe_change(StatusPageWrite),
+)
+async def replace_status_page(page_id: PageId, changing: ChangeDep, sent: PartialBody) -> Response:
+    """Change a status page; what is omitted stays."""
     key = page_changes.new_key(changing.backend.pepper)
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = _show(connection, find(connection, scope.account_id, page_id), now_ms=scope.now_ms)
+        body = complete_body(_PAGE_READER, sent, before)
         page, new_keys = page_changes.replace(connection, scope, page_id, body, key=key)
         fields = changed_fields(before, _show(connection, page, now_ms=scope.now_ms))
         shown = _show(connection, page, now_ms=scope.now_ms, raw_keys=new_keys)
-        return Changed(answer=json(shown, headers=ignored), resource_id=page_id, fields=fields)
+        answer = json(shown, headers=ignored_header(sent, body))
+        return Changed(answer=answer, resource_id=page_id, fields=fields)
 
     return await changing.make(change)
 

@@ -10,7 +10,7 @@ from service.db.ids import new_id
 from service.http.errors import ConflictError
 from service.status_pages import store
 from service.status_pages.actions import find, require_services
-from service.status_pages.model import KEY_PREFIX, StatusPage
+from service.status_pages.model import KEY_PREFIX, Card, StatusPage
 from service.status_pages.schemas import CardWrite, StatusPageWrite, build_look
 from service.vault.encryption import Scope
 
@@ -123,25 +123,29 @@ def _put_cards(
     *,
     before: StatusPage | None,
 ) -> None:
-    known = {card.id: card.created_ms for card in before.cards} if before else {}
+    known = {card.id: card for card in before.cards} if before else {}
     rows: list[dict[str, Any]] = []
     services: list[list[str]] = []
     for position, card in enumerate(cards):
-        # A card that is named twice is itself once; the second one is new.
-        created_ms = known.pop(card.id, None) if card.id else None
-        row = {
-            "id": card.id if created_ms is not None else new_id(scope.now_ms),
-            "page_id": page_id,
-            "position": position,
-            "name": card.name,
-            "created_ms": scope.now_ms if created_ms is None else created_ms,
-            "updated_ms": None if created_ms is None else scope.now_ms,
-        }
-        rows.append(row)
         services.append(list(dict.fromkeys(one.id for one in card.services)))
+        # A card that is named twice is itself once; the second one is new.
+        held = known.pop(card.id, None) if card.id else None
+        row = {"page_id": page_id, "position": position, "name": card.name}
+        rows.append({**row, **_identify(held, scope, name=card.name, services=services[-1])})
         field = f"cards[{position}].services"
         require_services(connection, scope.account_id, services[-1], field=field)
     store.replace_cards(connection, page_id, rows, services)
+
+
+def _identify(
+    held: Card | None, scope: Scope, *, name: str, services: Sequence[str]
+) -> dict[str, Any]:
+    """What a card keeps of the one that it replaces; none: it is new."""
+    if held is None:
+        return {"id": new_id(scope.now_ms), "created_ms": scope.now_ms, "updated_ms": None}
+    is_same = held.name == name and [one.id for one in held.services] == services
+    updated_ms = held.updated_ms if is_same else scope.now_ms
+    return {"id": held.id, "created_ms": held.created_ms, "updated_ms": updated_ms}
 
 
 def _add_key(connection: Connection, scope: Scope, page_id: str, key: NewKey) -> Mapping[str, str]:

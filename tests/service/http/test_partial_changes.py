@@ -5,6 +5,15 @@ from typing import Any
 import pytest
 
 from service.vault.texts import HIDDEN
+from tests.builders.status_pages import (
+    INCIDENTS,
+    PAGES,
+    SERVICES,
+    a_page,
+    a_service,
+    an_incident,
+    update_body,
+)
 from tests.servers.public_api import ApiUser
 
 WINDOW: dict[str, Any] = {
@@ -80,3 +89,62 @@ async def test_null_unsets_what_is_no_list(alice: ApiUser) -> None:
     changed = await alice.put(one, {"repeatInterval": None, "repeatUnit": None})
     assert changed.status == 200, changed.body
     assert (changed.body["repeatInterval"], changed.body["tags"]) == (None, ["shop"])
+
+
+async def test_a_status_page_keeps_its_cards_its_look_and_its_key(alice: ApiUser) -> None:
+    service = await a_service(alice)
+    look = {
+        "description": "What buyers see.",
+        "customDomain": "status.shop.example",
+        "defaultTheme": "DARK",
+        "themeColors": {"light": {"linkFontColor": "#123456"}},
+        "logo": "https://shop.example/logo.png",
+        "isPrivate": True,
+    }
+    made = await a_page(alice, service, **look)
+    one = f"{PAGES}/{made['id']}"
+    stored = (await alice.get(one)).body
+    for part in ({"name": "Shop"}, {"cards": None, "defaultTheme": "LIGHT"}, {}):
+        changed = await alice.put(one, part)
+        assert changed.status == 200, changed.body
+        stored = {**stored, **{key: value for key, value in part.items() if value is not None}}
+        assert without_times(changed.body) == without_times(stored)
+    assert (await alice.put(one, {"description": None})).body["description"] is None
+
+
+async def test_a_card_that_is_kept_was_not_updated(alice: ApiUser) -> None:
+    made = await a_page(alice, await a_service(alice))
+    changed = await alice.put(f"{PAGES}/{made['id']}", {"name": "Shop"})
+    assert changed.body["cards"] == made["cards"]
+
+
+async def test_a_service_of_status_pages_keeps_its_name(alice: ApiUser) -> None:
+    one = f"{SERVICES}/{await a_service(alice, 'Checkout')}"
+    kept = await alice.put(one, {})
+    assert (kept.status, kept.body["name"]) == (200, "Checkout")
+
+
+@pytest.mark.parametrize("part", [{"name": "Slow"}, {"severity": "MINOR", "services": None}])
+async def test_an_incident_keeps_what_is_left_out(alice: ApiUser, part: dict[str, Any]) -> None:
+    made = await an_incident(alice, await a_service(alice))
+    one = f"{INCIDENTS}/{made['id']}"
+    changed = await alice.put(one, part)
+    assert changed.status == 200, changed.body
+    volatile = ("updated_at", "duration")
+    wanted = {**made, **{key: value for key, value in part.items() if value is not None}}
+    assert {**changed.body, **dict.fromkeys(volatile)} == {**wanted, **dict.fromkeys(volatile)}
+
+
+@pytest.mark.parametrize(
+    "part", [{"description": "We know why."}, {"notifySubscribers": False}, {"status": "RESOLVED"}]
+)
+async def test_an_update_of_an_incident_keeps_what_is_left_out(
+    alice: ApiUser, part: dict[str, Any]
+) -> None:
+    dated = {"publicIncidentUpdateDate": "2026-11-21T08:15:00.251Z", "notifySubscribers": True}
+    told = update_body("IDENTIFIED", **dated)
+    made = await an_incident(alice, await a_service(alice), incidentUpdates=[told])
+    (before,) = made["incidentUpdates"]
+    path = f"{INCIDENTS}/{made['id']}/incident-updates/{before['id']}"
+    changed = await alice.put(path, part)
+    assert (changed.status, changed.body) == (200, {**before, **part})
