@@ -273,4 +273,9 @@ class ResultFilter:
 
 def asset_path(check_id: str, result_id: str, name: str) -> str:
     """The path of one file, from the service's address."""
-    return f"/v1/check-results/{check_id}/{result_id}/assets/{quote(name)}"
+    return f"{assets_path(check_id, result_id)}/{quote(name)}"
+
+
+def assets_path(check_id: str, result_id: str) -> str:
+    """What the paths of all files of a check's result begin with."""
+    return f"/v1/check-results/{check_id}/{result_id}/assets"

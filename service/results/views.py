@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from msgspec import to_builtins
 from pydantic.alias_generators import to_camel
@@ -19,7 +19,7 @@ from contract.evidence import (
 )
 from contract.result import ArtifactKind, Evidence, LogLine, Outcome, Result, Timings
 from service.http.times import format_time
-from service.results.model import Cause, RunStatus, StoredResult, asset_path
+from service.results.model import Cause, RunStatus, StoredResult, assets_path
 from service.results.shapes import result_field
 
 _LIMITS: Final[Mapping[str, tuple[float, float]]] = {
@@ -32,47 +32,47 @@ _LIMITS: Final[Mapping[str, tuple[float, float]]] = {
 """Up to the first it is good, above the second poor."""
 
 
-def render_browser(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def render_browser(result: Result, started_ms: int, files_at: str) -> dict[str, Any]:
     """A browser check's result."""
     evidence = result.outcome.evidence
     seen = evidence if isinstance(evidence, BrowserEvidence) else None
     pages = seen.pages if seen else ()
     return {
-        **_script(result, started_ms, result_id),
+        **_script(result, started_ms, files_at),
         "traceSummary": _summary(pages, seen),
         "pages": [_page(page) for page in pages],
-        "playwrightTestVideos": _paths(result, result_id, "video"),
+        "playwrightTestVideos": _paths(result, files_at, "video"),
         "tls": to_builtins(seen.tls) if seen and seen.tls else None,
     }
 
 
-def render_multi_step(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def render_multi_step(result: Result, started_ms: int, files_at: str) -> dict[str, Any]:
     """A multi-step check's result."""
-    return _script(result, started_ms, result_id)
+    return _script(result, started_ms, files_at)
 
 
-def render_suite(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def render_suite(result: Result, started_ms: int, files_at: str) -> dict[str, Any]:
     """A Playwright suite's result."""
     evidence = result.outcome.evidence
     seen = evidence if isinstance(evidence, PlaywrightEvidence) else None
     return {
-        **_run(result, started_ms, result_id),
+        **_run(result, started_ms, files_at),
         "playwrightVersion": seen.playwright_version if seen else None,
         "nodeVersion": seen.node_version if seen else None,
         "counts": to_builtins(seen.counts) if seen else None,
         "tests": to_builtins(seen.tests) if seen else [],
         "errors": list(seen.errors) if seen else [],
         "truncated": seen.truncated if seen else False,
-        "playwrightTestVideos": _paths(result, result_id, "video"),
+        "playwrightTestVideos": _paths(result, files_at, "video"),
     }
 
 
-def _script(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def _script(result: Result, started_ms: int, files_at: str) -> dict[str, Any]:
     evidence = result.outcome.evidence
     seen = evidence if isinstance(evidence, ScriptEvidence) else None
     return {
         "type": "PLAYWRIGHT_TEST" if seen and seen.playwright else "PLAYWRIGHT",
-        **_run(result, started_ms, result_id),
+        **_run(result, started_ms, files_at),
         "runtimeVersion": seen.runtime_id if seen else None,
         "playwrightVersion": seen.playwright if seen else None,
         "tests": to_builtins(seen.tests) if seen else [],
@@ -83,15 +83,15 @@ def _script(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
     }
 
 
-def _run(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def _run(result: Result, started_ms: int, files_at: str) -> dict[str, Any]:
     outcome = result.outcome
-    reports = _paths(result, result_id, "report")
+    reports = _paths(result, files_at, "report")
     return {
         "startTime": started_ms,
         "endTime": started_ms + round(result.took_s * 1000),
         "jobLog": render_log(outcome, started_ms),
         "jobAssets": [artifact.name for artifact in outcome.artifacts],
-        "playwrightTestTraces": _paths(result, result_id, "trace"),
+        "playwrightTestTraces": _paths(result, files_at, "trace"),
         "playwrightTestJsonReportFile": reports[0] if reports else None,
     }
 
@@ -116,9 +116,9 @@ def _lines(lines: Iterable[LogLine], started_ms: int) -> list[dict[str, Any]]:
     ]
 
 
-def _paths(result: Result, result_id: str, kind: ArtifactKind) -> list[str]:
+def _paths(result: Result, files_at: str, kind: ArtifactKind) -> list[str]:
     found = [one.name for one in result.outcome.artifacts if one.kind == kind]
-    return [asset_path(result.check_id, result_id, name) for name in found]
+    return [f"{files_at}/{quote(name)}" for name in found]
 
 
 def _summary(pages: Iterable[PageSeen], seen: ScriptEvidence | None) -> dict[str, int]:
@@ -215,8 +215,13 @@ def _cut(value: Any) -> Any:
     return value
 
 
-def render(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any]:
-    """A result as its answer."""
+def render(
+    stored: StoredResult, *, name: str, check_type: str, files_at: str | None = None
+) -> dict[str, Any]:
+    """A result as its answer.
+
+    `files_at`: what the paths of its files begin with. None: it is one of a stored check.
+    """
     outcome = stored.detail.outcome if stored.detail else None
     kind = CheckType(check_type)
     return {
@@ -238,7 +243,7 @@ def render(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any
         "dueTimes": stored.due_times or 1,
         "isCut": stored.is_cut,
         **dict.fromkeys(_KEYS.values()),
-        **_render_seen(stored, kind),
+        **_render_seen(stored, kind, files_at or assets_path(stored.check_id, stored.id)),
     }
 
 
@@ -273,11 +278,11 @@ def _verdict(stored: StoredResult, outcome: Outcome | None, kind: CheckType) -> 
     }
 
 
-def _render_seen(stored: StoredResult, kind: CheckType) -> dict[str, Any]:
+def _render_seen(stored: StoredResult, kind: CheckType, files_at: str) -> dict[str, Any]:
     if stored.detail is None or kind not in _KEYS:
         return {}
     if kind in _SCRIPTED:
-        return {_KEYS[kind]: _SCRIPTED[kind](stored.detail, stored.started_ms, stored.id)}
+        return {_KEYS[kind]: _SCRIPTED[kind](stored.detail, stored.started_ms, files_at)}
     is_http = kind in HTTP_TYPES
     show = _http if is_http else _monitor
     return {_KEYS[kind]: show(stored.detail, stored.started_ms)}

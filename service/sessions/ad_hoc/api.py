@@ -44,9 +44,11 @@ from service.sessions.ad_hoc.schemas import (
 from service.sessions.ad_hoc.starting import StartedTests, cancel, start, trigger
 from service.sessions.ad_hoc.views import (
     PATH,
+    files_path_of,
     link_of,
     page_of_session,
     render_entry,
+    render_links,
     render_scheduling,
     render_state,
 )
@@ -257,6 +259,10 @@ class _Reading:
             NotFoundError: the session has no such result.
         """
         _, stored = await self.find_result(result_id)
+        return await self.list_assets(stored)
+
+    async def list_assets(self, stored: StoredResult) -> tuple[assets.Asset, ...]:
+        """The files of a result that was found."""
         return await self.backend.database.read(
             lambda c: assets.assets_of(c, self.account_id, stored)
         )
@@ -310,7 +316,9 @@ async def cancel_test_session(
 async def read_test_session_result(result_id: ResultId, reading: ReadingDep) -> Response:
     """Read a result of a test session, by its id or by that of its check's session."""
     session, found = await reading.find_result(result_id)
-    return json(render(found, name=session.name, check_type=session.check_type))
+    files_at = files_path_of(reading.watch.test_id, found.id)
+    kind = session.check_type
+    return json(render(found, name=session.name, check_type=kind, files_at=files_at))
 
 
 @router.get(
@@ -322,7 +330,7 @@ async def list_test_session_assets(
     """List the files of a result of a test session."""
     found = await reading.find_assets(result_id)
     kept = await assets.list_kept(reading.backend.artifacts, found)
-    folder = f"{link_of(reading.base_url, session_id)}/results/{result_id}/assets"
+    folder = reading.base_url + files_path_of(session_id, result_id)
     listed = [
         assets.render(one, url=f"{folder}/{quote(one.artifact.name)}", is_kept=one.file.key in kept)
         for one in found
@@ -364,9 +372,10 @@ async def read_test_session_link(reading: ReadingDep) -> Response:
 
 @clients_router.get(_RESULT + "/links", responses=answers(200, ResultLinks, "The addresses.", 404))
 async def read_test_session_result_links(result_id: ResultId, reading: ReadingDep) -> Response:
-    """Read where people see a result of a test session."""
-    session, _ = await reading.find_result(result_id)
-    page = page_of_session(reading.base_url, session)
-    none: list[str] = []
-    kinds = ("testTraceLinks", "videoLinks", "screenshotLinks")
-    return json({"testResultLink": page, **dict.fromkeys(kinds, none)})
+    """Read where people see a result of a test session and its files, once signed in.
+
+    An attempt that was retried has no links to files of its own.
+    """
+    session, found = await reading.find_result(result_id)
+    artifacts = [one.artifact for one in await reading.list_assets(found)]
+    return json(render_links(reading.base_url, session, found, artifacts))

@@ -23,9 +23,15 @@ from service.sessions.model import Session
 _MOST_ERRORS: Final = 20
 
 
-def render_client_result(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any]:
-    """A stored result, as `GET /v1/check-results/{checkId}/{id}` has it, and what is printed."""
-    kind, whole = CheckType(check_type), render(stored, name=name, check_type=check_type)
+def render_client_result(
+    stored: StoredResult, *, name: str, check_type: str, files_at: str | None = None
+) -> dict[str, Any]:
+    """A stored result, as `GET /v1/check-results/{checkId}/{id}` has it, and what is printed.
+
+    `files_at`: what the paths of its files begin with. None: it is one of a stored check.
+    """
+    kind = CheckType(check_type)
+    whole = render(stored, name=name, check_type=check_type, files_at=files_at)
     outcome = stored.detail.outcome if stored.detail else None
     data = _render_data(outcome, whole, kind) if outcome else None
     return {

@@ -10,6 +10,7 @@ from service.results import actions as results
 from service.results.views import explain
 from service.sessions import store
 from service.sessions.ad_hoc.client_results import render_cancelled, render_client_result
+from service.sessions.ad_hoc.views import files_path_of
 from service.sessions.model import ProgressKind, RunProgressed
 
 
@@ -41,6 +42,9 @@ def load_message(
         return None
     if notice.kind is ProgressKind.ERROR:
         return ProgressMessage("error", explain(stored, CheckType(session.check_type)))
-    result = render_client_result(stored, name=session.name, check_type=session.check_type)
+    files_at = files_path_of(session.test.test_session_id, stored.id) if session.test else None
+    result = render_client_result(
+        stored, name=session.name, check_type=session.check_type, files_at=files_at
+    )
     body = {"result": result, "testResultId": stored.id, "resultType": stored.result_type.value}
     return ProgressMessage("result", body)

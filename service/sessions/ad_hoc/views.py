@@ -1,8 +1,10 @@
 """Test sessions, turned into the API's shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
+from contract.result import Artifact, ArtifactKind
 from service.http.times import format_time
 from service.results.model import ResultType, RunStatus, StoredResult
 from service.sessions.model import Session, TestSession, TestState, TestStatus
@@ -14,6 +16,12 @@ PROVIDER: Final = "API"
 COMMIT_FIELDS: Final = (
     *("repoUrl", "commitId", "commitOwner", "commitMessage", "branchName", "environment"),
 )
+_PLACES: Final[Mapping[ArtifactKind, tuple[str, str]]] = {
+    "trace": ("testTraceLinks", "traces"),
+    "video": ("videoLinks", "files"),
+    "screenshot": ("screenshotLinks", "files"),
+}
+"""How links to files of a kind are called, and where below the page of the run they lead."""
 
 
 def render_session(test: TestSession, *, base_url: str, now_ms: int) -> dict[str, Any]:
@@ -66,9 +74,31 @@ def link_of(base_url: str, test_id: str) -> str:
     return f"{base_url}{PATH}/{test_id}"
 
 
+def files_path_of(test_id: str, result_id: str) -> str:
+    """What the paths of all files of a test's result begin with."""
+    return f"{PATH}/{test_id}/results/{result_id}/assets"
+
+
 def page_of_session(base_url: str, session: Session) -> str:
     """Where people see how the run of one check went."""
     return f"{base_url}/checks/try/{session.id}"
+
+
+def render_links(
+    base_url: str, session: Session, stored: StoredResult, artifacts: Iterable[Artifact]
+) -> dict[str, Any]:
+    """Where people see a result, and those of its files that browsers show.
+
+    The page has the files of the final result alone.
+    """
+    page = page_of_session(base_url, session)
+    shown = artifacts if stored.result_type is ResultType.FINAL else ()
+    links: dict[str, list[str]] = {name: [] for name, _ in _PLACES.values()}
+    for one in shown:
+        if one.kind in _PLACES:
+            name, folder = _PLACES[one.kind]
+            links[name].append(f"{page}/{folder}/{quote(one.name)}")
+    return {"testResultLink": page, **links}
 
 
 def _render_results(seen: TestState, base_url: str) -> Iterator[dict[str, Any]]:
