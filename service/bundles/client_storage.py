@@ -21,6 +21,7 @@ from service.http.responses import file_answer
 from service.http.routing import answers, json_model, keyed_operations
 from service.http.schema import RequestModel, ResponseModel
 from service.http.times import Moment, moment
+from service.sessions.ad_hoc.written_snapshots import is_written_key, open_written
 from service.vault.encryption import Scope
 
 _PREFIX: Final = "/next/checkly-storage"
@@ -134,8 +135,11 @@ async def upload_snapshot(request: Request, changing: ChangeDep) -> Response:
 async def download_snapshot(
     body: Annotated[KeyWrite, Body()], request: Request, caller: CallerDep, backend: BackendDep
 ) -> Response:
-    """Download a snapshot or a code bundle."""
+    """Download a snapshot, sent or written anew by the run of a test, or a code bundle."""
     account_id, key = caller.account_id, body.key
+    if is_written_key(key):
+        asset, written = await open_written(backend, account_id, key)
+        return file_answer(request, written, sha256=asset.artifact.sha256, media_type=_MEDIA_TYPE)
     row = None
     if sha256_problem(key) is None:
         row = await backend.database.read(lambda c: bundles.find_kept(c, account_id, key))

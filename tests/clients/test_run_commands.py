@@ -104,3 +104,26 @@ async def test_browser_checks_and_suites_run_from_the_project(tmp_path: Path) ->
         words = ("--config", "suite/playwright.config.ts", "--project", "chromium")
         suite = await client.run("pw-test", "--env", f"SHOP_URL={scene.shop}", "--", *words)
         assert "1 passed, 1 total" in suite
+
+
+_LOOKS = """
+import { expect, test } from '@playwright/test'
+
+test('the shop looks as ever', async ({ page }) => {
+  await page.goto('/')
+  await expect(page).toHaveScreenshot('shop.png')
+})
+"""
+
+
+async def test_snapshots_are_written_into_the_project_and_compared_with(tmp_path: Path) -> None:
+    async with a_client_scene(tmp_path, agent="scripts") as scene:
+        client = scene.client("everything")
+        (client.project / "scripts/browser.spec.ts").write_text(_LOOKS)
+        words = ("test", "scripted", "--grep", "Browser")
+        missing = await client.run(*words, code=1)
+        assert "A snapshot doesn't exist" in missing
+        assert "1 passed, 1 total" in await client.run(*words, "--update-snapshots")
+        written = client.project / "scripts/browser.spec.ts-snapshots/shop-linux.png"
+        assert written.read_bytes().startswith(b"\x89PNG")
+        assert "1 passed, 1 total" in await client.run(*words)

@@ -6,9 +6,16 @@ import pytest
 
 from contract.assertions import AssertionResult, Comparison, Source
 from contract.checks import CheckType
-from contract.evidence import BrowserEvidence, PlaywrightEvidence, ScriptError, SuiteTest
+from contract.evidence import (
+    BrowserEvidence,
+    PlaywrightEvidence,
+    ScriptError,
+    SnapshotSeen,
+    SuiteTest,
+)
 from contract.job import RunSource
 from contract.result import (
+    Artifact,
     DnsEvidence,
     Echo,
     Evidence,
@@ -231,3 +238,21 @@ def test_a_pass_has_no_error() -> None:
 
     assert (seen["runError"], seen["scheduleError"], seen["hasFailures"]) == (None, None, False)
     assert seen["checkRunData"]["requestError"] is None
+
+
+def test_snapshots_that_were_written_anew_have_keys_and_paths() -> None:
+    names = ("snapshot-1.png", "snapshot-2.png")
+    seen = BrowserEvidence(
+        runtime_id="2026.04",
+        snapshots=tuple(
+            SnapshotSeen(path=f"front-snapshots/{name}", artifact=name) for name in names
+        ),
+    )
+    sent = Artifact(name=names[0], kind="screenshot", size_bytes=1, sha256="0" * 64)
+    outcome = Outcome(status=Status.PASSED, evidence=seen, artifacts=(sent,))
+
+    assert rendered(CheckType.BROWSER, outcome)["assets"] == {
+        "snapshots": [
+            {"key": "session-1/result-1/snapshot-1.png", "path": "front-snapshots/snapshot-1.png"}
+        ]
+    }
