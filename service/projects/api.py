@@ -348,7 +348,7 @@ async def read_deployment(watch: WatchDep) -> Response:
         **answers(200, None, "`progress`, and `complete` with the deployment at its end.", 404),
         200: {
             "description": "`progress`, and `complete` with the deployment at its end.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {}},
         },
     },
 )

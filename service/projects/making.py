@@ -27,7 +27,7 @@ from service.projects.resources.registry import TYPES
 from service.projects.resources.resource_type import Work
 from service.projects.running import RunningDeployment
 from service.projects.schemas import (
-    SharedFile,
+    DeployedFile,
     render_change,
     render_project,
 )
@@ -65,7 +65,7 @@ class Order:
     """A deployment with who asked for it."""
 
     wish: Wish
-    files: Sequence[SharedFile]
+    files: Sequence[DeployedFile]
     """What checks name by numbers."""
     entry: Entry
     """What the audit log is to hold, but for what was changed."""

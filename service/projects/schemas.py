@@ -33,7 +33,7 @@ class ProjectWrite(RequestModel):
     """Where its code is. Null: not known."""
 
 
-class SharedFile(RequestModel):
+class DeployedFile(RequestModel):
     """A file that several checks import, which name it by its place in the list."""
 
     path: Annotated[Text, Field(min_length=1, max_length=1024)]
@@ -66,7 +66,7 @@ class DeployWrite(RequestModel):
     """A project as it shall be: what it has and is not in `resources` is deleted."""
 
     project: ProjectWrite
-    shared_files: Annotated[list[SharedFile], Field(max_length=_MOST_FILES)] = Field(
+    shared_files: Annotated[list[DeployedFile], Field(max_length=_MOST_FILES)] = Field(
         default_factory=list
     )
     """Files that checks name by their places in this list, in `dependencies`."""

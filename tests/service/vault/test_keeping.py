@@ -202,7 +202,8 @@ async def test_a_location_that_a_reader_has_read_loses_nothing_when_a_writer_sen
         ({"locked": True}, {}, 200),
         ({"locked": True}, {"secret": True}, 200),
         ({"secret": True}, {"secret": True}, 200),
-        ({"secret": True}, {"locked": True}, 400),
+        ({"secret": True}, {"locked": True}, 200),
+        ({"secret": True}, {"locked": True, "secret": False}, 400),
     ],
 )
 async def test_a_variable_is_kept_unless_a_secret_would_be_shown_by_it(
