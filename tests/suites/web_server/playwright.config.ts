@@ -1,6 +1,7 @@
 import { defineConfig } from '@playwright/test';
 
-const port = 20_000 + (process.pid % 20_000);
+// Below the ports that Linux gives to connections, which begin at 32,768.
+const port = 12_000 + (process.pid % 20_000);
 process.env.SHOP_PORT ??= String(port);
 
 export default defineConfig({
