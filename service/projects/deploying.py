@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +33,8 @@ from service.scheduling import actions as scheduling
 
 MOST_PROJECTS: Final = 1_000
 """In an account."""
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+"""What fits into the column of any id."""
 Tick = Callable[[int], None]
 """Told of the progress in percent; raises to end the deployment."""
 
@@ -138,6 +141,8 @@ class _Deploying:
         self._mapped = mapped
         self._tick = tick
         self._references = rules.References(wish.resources)
+        self._lent = {(one.type, one.physical_id) for one in wish.resources if not one.is_member}
+        """Types and ids of what the body uses and leaves to others: it must stay."""
         self._ids: dict[Key, str] = {}
         """What references lead to."""
         self._rows: list[MappedResource] = []
@@ -167,7 +172,7 @@ class _Deploying:
             store.remove(connection, project_id)
         in_body = [one.key for one in self._wish.resources if one.key in self._changes]
         removed = [one.key for one in gone]
-        diff = tuple(self._changes[key] for key in (*in_body, *removed))
+        diff = tuple(self._changes[key] for key in dict.fromkeys((*in_body, *removed)))
         return Outcome(project=None if self._wish.removes_project else self._project, diff=diff)
 
     def _goes_with_its_owner(self, one: MappedResource, wanted: Collection[Key]) -> bool:
@@ -191,8 +196,10 @@ class _Deploying:
                 self._ids[one.key] = one.physical_id
 
     def _view(self, resource: Resource, kind: ResourceType, physical_id: str) -> View | None:
-        if kind.is_number and not physical_id.isdecimal():
-            raise _problem(resource, f"its physicalId {physical_id} is no number.")
+        if kind.is_number and _NUMBER.fullmatch(physical_id) is None:
+            raise _problem(
+                resource, f"its physicalId {physical_id} is no number of a {resource.type}."
+            )
         return kind.view(self._work, physical_id)
 
     def _remove(self, gone: Iterable[MappedResource], types: Sequence[str]) -> None:
@@ -202,7 +209,8 @@ class _Deploying:
                     self._remove_one(one)
 
     def _remove_one(self, one: MappedResource) -> None:
-        action = Action.DETACHED if self._wish.keeps_resources else Action.DELETE
+        stays = self._wish.keeps_resources or (one.type, one.physical_id) in self._lent
+        action = Action.DETACHED if stays else Action.DELETE
         if action is Action.DELETE:
             try:
                 TYPES[one.type].delete(self._work, one.physical_id)
@@ -244,7 +252,12 @@ class _Deploying:
             return held
         if self._view(resource, type_of(resource), resource.physical_id) is None:
             raise _problem(resource, f"there is no {resource.type} {resource.physical_id}.")
-        other = store.find_project_of(self._work.connection, resource.type, resource.physical_id)
+        other = store.find_project_of(
+            self._work.connection,
+            self._work.scope.account_id,
+            resource.type,
+            resource.physical_id,
+        )
         if other is not None:
             raise _problem(
                 resource, f"{resource.physical_id} is of the project {other.logical_id}."

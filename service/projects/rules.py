@@ -83,15 +83,18 @@ Find = Callable[[str, Resource], object]
 
 
 def require_fit(resources: Sequence[Resource]) -> None:
-    """Refuse unknown types, and names that stand for two resources.
+    """Refuse unknown types, names that stand for two resources, and things with two names.
 
     Raises:
         ResourceError: says which.
     """
     seen: Counter[Key] = Counter()
+    taken: Counter[Key] = Counter()
     problems = []
     for one in resources:
         seen[one.key] += 1
+        if one.is_member and one.physical_id is not None:
+            taken[one.type, one.physical_id] += 1
         if one.type == DASHBOARD:
             why = "dashboards are not supported; use a status page, or remove it from the project."
             problems.append(ResourceProblem(resource=one, message=why))
@@ -103,6 +106,11 @@ def require_fit(resources: Sequence[Resource]) -> None:
             problems.append(ResourceProblem(resource=one, message=why))
         elif not one.is_member and one.physical_id is None:
             why = "it is not a member of the project and has no physicalId; set one of them."
+            problems.append(ResourceProblem(resource=one, message=why))
+        elif one.is_member and taken[one.type, one.physical_id or ""] > 1:
+            why = (
+                f"another {one.type} has the physicalId {one.physical_id} too; remove one of them."
+            )
             problems.append(ResourceProblem(resource=one, message=why))
     raise_all(problems)
 

@@ -92,12 +92,18 @@ def count_resources(
     return counts
 
 
-def find_project_of(connection: Connection, kind: str, physical_id: str) -> Project | None:
-    """The project that a thing belongs to. None: to none."""
+def find_project_of(
+    connection: Connection, account_id: str, kind: str, physical_id: str
+) -> Project | None:
+    """The project of the account that a thing belongs to. None: to none."""
     query = (
         select(project)
         .join(project_resource, project_resource.c.project_id == project.c.id)
-        .where(project_resource.c.type == kind, project_resource.c.physical_id == physical_id)
+        .where(
+            project.c.account_id == account_id,
+            project_resource.c.type == kind,
+            project_resource.c.physical_id == physical_id,
+        )
         .limit(1)
     )
     row = connection.execute(query).mappings().one_or_none()

@@ -435,3 +435,63 @@ async def test_what_is_missing_is_kept_in_the_project_but_for_subscriptions_of_w
     checks = {one["name"]: one for one in (await alice.get("/v1/checks")).body}
     subscribed = {name: one["alertChannelSubscriptions"] for name, one in checks.items()}
     assert [subscribed["Home"], len(subscribed["Cart"])] == [[], 1]
+
+
+@pytest.mark.parametrize("name", ["ops", "team"])
+async def test_what_the_body_uses_without_owning_it_leaves_the_project_and_stays(
+    alice: ApiUser, name: str
+) -> None:
+    config = {"type": "EMAIL", "config": {"address": "ops@shop.test"}}
+    made = await deployed(alice, body(url_check("home"), resource("alert-channel", "ops", config)))
+    channel_id, home = made["ops"]["physicalId"], made["home"]["physicalId"]
+    diff = await deployed(
+        alice,
+        body(
+            url_check("home"),
+            resource("alert-channel", name, None, member=False, physicalId=channel_id),
+            resource(
+                "alert-channel-subscription",
+                "ops-home",
+                {"alertChannelId": ref(name), "checkId": ref("home"), "activated": True},
+            ),
+        ),
+    )
+    assert diff["ops"]["action"] == "DETACHED"
+    heard = (await alice.get(f"/v1/checks/{home}")).body["alertChannelSubscriptions"]
+    assert heard == [{"alertChannelId": channel_id, "activated": True}]
+    assert "ops" not in await ids(alice)
+
+
+async def test_one_thing_is_taken_over_under_one_name(alice: ApiUser) -> None:
+    made = await alice.post("/v1/checks", url_check("home")["payload"])
+    twice = [{**url_check(name), "physicalId": made.body["id"]} for name in ("home", "copy")]
+    refused = await preview(alice, body(*twice))
+    assert refused.status == 400
+    assert f"another check has the physicalId {made.body['id']} too" in refused.body["message"]
+
+
+@pytest.mark.parametrize("physical_id", ["9" * 30, "\u0663", "x"])
+async def test_what_is_no_id_of_its_type_is_refused_by_name(
+    alice: ApiUser, physical_id: str
+) -> None:
+    named = resource("alert-channel", "ops", None, member=False, physicalId=physical_id)
+    refused = await preview(alice, body(named))
+    assert (refused.status, "is no number" in refused.body["message"]) == (400, True)
+
+
+async def test_a_refusal_names_no_project_of_another_account(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    part = (await deployed(alice, every_type()))["home-cellar"]["physicalId"]
+    mallory = await api.another_user("mallory")
+    sent = body(
+        url_check("home"),
+        resource("private-location", "den", {"name": "Den", "slugName": "den"}),
+        resource(
+            "private-location-check-assignment",
+            "home-den",
+            {"privateLocationId": ref("den"), "checkId": ref("home")},
+            physicalId=part,
+        ),
+    )
+    assert "shop" not in str((await preview(mallory, sent)).body.get("message", ""))
