@@ -19,7 +19,7 @@ from service.http.errors import InvalidError, NotFoundError
 from service.http.mutations import Changed, ChangeDep, Mutation
 from service.http.responses import file_answer
 from service.http.routing import answers, json_model, keyed_operations
-from service.http.schema import RequestModel, ResponseModel
+from service.http.schema import RequestModel, ResponseModel, Text
 from service.http.times import Moment, moment
 from service.sessions.ad_hoc.written_snapshots import is_written_key, open_written
 from service.vault.encryption import Scope
@@ -36,7 +36,7 @@ router = keyed_operations("Code bundles", prefix=_PREFIX)
 class KeyWrite(RequestModel):
     """What an upload was answered with."""
 
-    key: Annotated[str, Field(min_length=1, max_length=1000)]
+    key: Annotated[Text, Field(min_length=1, max_length=1000)]
 
 
 class StoredCodeShown(ResponseModel):

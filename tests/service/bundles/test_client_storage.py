@@ -172,3 +172,9 @@ async def test_agents_fetch_the_snapshots_of_tests(tmp_path: Path) -> None:
         }
         assert (await service.alice.post("/v1/test-sessions/run", body)).status == 202
         assert await fetched(service, key) == (200, PICTURE)
+
+
+@pytest.mark.parametrize("path", ["download", "peek-code-bundle"])
+async def test_a_key_that_no_database_can_store_is_refused(alice: ApiUser, path: str) -> None:
+    answer = await alice.post(f"{PREFIX}/{path}", {"key": "a\0/b/c"})
+    assert (answer.status, answer.body["validation"]["keys"]) == (400, ["key"])
