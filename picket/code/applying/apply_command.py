@@ -90,7 +90,7 @@ async def _apply(options: ApplyOptions, terminal: Terminal) -> int:
         )
     async with use_api(options.environ, options.data_dir) as api:
         try:
-            return await _apply_at(api, project, options, terminal)
+            return await _apply_at(api, project, values, options, terminal)
         except ApiRefusedError as refused:
             if refused.status == 401:
                 raise
@@ -100,7 +100,11 @@ async def _apply(options: ApplyOptions, terminal: Terminal) -> int:
 
 
 async def _apply_at(
-    api: PublicApi, project: Project, options: ApplyOptions, terminal: Terminal
+    api: PublicApi,
+    project: Project,
+    values: EnvValues,
+    options: ApplyOptions,
+    terminal: Terminal,
 ) -> int:
     stored = Stored(api)
     locations = await stored.locations()
@@ -110,7 +114,7 @@ async def _apply_at(
         await stored.without_strange_id(find_by_slug(one, locations)) for one in linked.resources
     ]
     deployments = Deployments(api, _body(project, linked), keep=not options.prune)
-    plan = await Planner(deployments, stored, linked).plan(prunes=options.prune)
+    plan = await Planner(deployments, stored, linked, values).plan(prunes=options.prune)
     _say(terminal, [*linked.notes, *plan_lines(plan)])
     if options.dry_run:
         return CHANGES if options.exit_code and not plan.is_empty else ExitCode.OK

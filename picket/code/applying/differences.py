@@ -1,5 +1,6 @@
 """Compares what is deployed with what is stored, field by field, and shows no secret. Pure."""
 
+import dataclasses
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,12 @@ class FieldChange:
     path: str
     lines: tuple[str, ...]
     """How it changes: one line, or those of a text that differ."""
+    new: object = dataclasses.field(default=None, repr=False)
+    """The value that is wanted."""
+
+    def without_values(self) -> "FieldChange":
+        """That it changes, and nothing else."""
+        return FieldChange(self.path, (_NOT_SHOWN,))
 
 
 def find_changes(
@@ -78,7 +85,8 @@ def _compare(
         for order, (one, other) in enumerate(zip(wanted, stored, strict=True)):
             yield from _compare(one, other, f"{path}[{order}]", names, in_config=in_config)
     elif not _are_equal(wanted, stored):
-        yield FieldChange(path, tuple(_describe(stored, wanted, path, in_config=in_config)))
+        lines = tuple(_describe(stored, wanted, path, in_config=in_config))
+        yield FieldChange(path, lines, wanted)
 
 
 def _compare_reference(

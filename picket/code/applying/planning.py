@@ -8,6 +8,7 @@ from picket.code.applying.differences import FieldChange, find_changes, show_res
 from picket.code.applying.plan_text import Plan
 from picket.code.applying.stored import Stored
 from picket.code.reading.documents import Kind
+from picket.code.reading.env_values import EnvValues
 from picket.code.reading.linking import Linked, Resource
 
 _PLACES: Final = "privateLocations"
@@ -21,7 +22,11 @@ _REFERRED_TO: Final = (Kind.GROUP.resource_type, Kind.STATUS_PAGE_SERVICE.resour
 class Planner:
     """Asks a service what a deployment of these resources changes."""
 
-    def __init__(self, deployments: Deployments, stored: Stored, linked: Linked) -> None:
+    def __init__(
+        self, deployments: Deployments, stored: Stored, linked: Linked, values: EnvValues
+    ) -> None:
+        """`values`: what was filled in, and is not shown: neither is what it takes the place of."""
+        self._values = values
         self._deployments = deployments
         self._stored = stored
         self._linked = linked
@@ -97,7 +102,11 @@ class Planner:
             return []
         stored = await self._stored.read(entry.type, entry.physical_id) or {}
         found = find_changes(self._wanted(resource), stored, names)
-        named = [one for one in found if _top(one.path) in entry.fields]
+        named = [
+            one.without_values() if self._values.is_part_of(one.new) else one
+            for one in found
+            if _top(one.path) in entry.fields
+        ]
         rest = [one for one in entry.fields if one not in {_top(change.path) for change in named}]
         return [*named, *(show_reset(name, stored.get(name)) for name in rest)]
 

@@ -56,6 +56,14 @@ class EnvValues:
                 text = text.replace(value, MASK)
         return text
 
+    def is_part_of(self, value: object) -> bool:
+        """Whether a value that was filled in stands somewhere in this one."""
+        if isinstance(value, Mapping):
+            return any(map(self.is_part_of, value.values()))
+        if isinstance(value, list):
+            return any(map(self.is_part_of, value))
+        return isinstance(value, str) and self.hide(value) != value
+
     def _fill_document(self, document: Document) -> Document:
         fields = {
             key: self._fill(value, document.source, is_open=key in _FIELDS)

@@ -196,6 +196,19 @@ async def test_no_secret_is_printed(person: Person) -> None:
     assert TOKEN not in str(said)
 
 
+async def test_an_address_with_a_value_of_the_environment_is_not_shown_when_it_changes(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"http://127.0.0.1:9/{'a' * 60}?token=${{SHOP_TOKEN}}"
+    write_project(person.folder, home=CHECK.replace("http://127.0.0.1:9/", address))
+    await person.apply()
+    monkeypatch.setenv("SHOP_TOKEN", "battery-horse-correct")
+    code, said = await person.apply("--dry-run")
+    assert code == ExitCode.OK
+    assert "    request.url: changed (not shown)" in said
+    assert not any("token=" in line for line in said)
+
+
 async def test_secrets_that_are_not_set_stay_as_they_are(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
