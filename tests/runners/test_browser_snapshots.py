@@ -8,6 +8,9 @@ import pytest
 
 from contract.checks import Snapshot
 from contract.result import FailureKind, Outcome
+from contract.scripts import MAX_SNAPSHOTS
+from runners.scripting.playwright.snapshots import take_snapshots
+from sandbox.workspace import Workspace
 from tests.builders.browser_checks import a_test, evidence, look
 from tests.builders.scripts import runtimes_here
 from tests.builders.suites import a_suite_context
@@ -115,3 +118,29 @@ async def test_a_link_in_the_place_of_a_snapshot_leads_nowhere(tmp_path: Path) -
     assert evidence(outcome).snapshots == ()
     assert b"not the script's" not in files.values()
     assert (tmp_path / "secret" / "kept.txt").is_file()
+
+
+@pytest.mark.parametrize(("are_updated", "files", "read"), [(False, 20, 0), (True, 250, 200)])
+def test_files_without_number_are_removed_and_not_all_are_read(
+    tmp_path: Path, *, are_updated: bool, files: int, read: int
+) -> None:
+    workspace = Workspace(tmp_path)
+    folder = workspace.folder / "check" / FOLDER
+    folder.mkdir(parents=True)
+    for number in range(files):
+        with (folder / f"{number}.txt").open("wb") as file:
+            file.truncate(1 << 20)
+    before = bytes_read()
+    take_snapshots(
+        workspace, workspace.folder / "check", (), into=workspace, are_updated=are_updated
+    )
+    # What becomes an artifact is read a second time, for its digest.
+    assert bytes_read() - before < (read + MAX_SNAPSHOTS * are_updated + 1) << 20
+    assert list(folder.iterdir()) == []
+    workspace.remove()
+
+
+def bytes_read() -> int:
+    """What this process has read so far, from files of any kind."""
+    counted = Path("/proc/self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in counted)["rchar"])

@@ -23,6 +23,8 @@ _FOLDER: Final = re.compile(r".-snapshots\Z")
 """The folders that Playwright makes beside a script."""
 _SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,10}\Z")
 _MOST_FOLDERS: Final = 10_000
+_MOST_READ: Final = 2 * MAX_SNAPSHOTS
+"""How many files are read: those that were placed, and as many new ones."""
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _PICTURE: Final = ".png"
 
@@ -100,13 +102,16 @@ def take_snapshots(
     found = sorted({*known, *_list_written(root)})
     seen: list[SnapshotSeen] = []
     artifacts: list[Artifact] = []
+    read = 0
     for path in found:
         if not workspace.contains(root / path):
             continue  # the script has put a link on its way, perhaps out of the folder
-        body = _read(root / path)
+        # A script can leave any number of large files, which take time to read and no disk.
+        body = _read(root / path) if are_updated and read < _MOST_READ else None
+        read += body is not None
         (root / path).unlink(missing_ok=True)
         is_new = body is not None and hashlib.sha256(body).hexdigest() != known.get(path)
-        if body is None or not is_new or not are_updated or len(seen) == MAX_SNAPSHOTS:
+        if body is None or not is_new or len(seen) == MAX_SNAPSHOTS:
             continue
         suffix = _SUFFIX.search(path)
         name = f"snapshot-{len(seen) + 1}{suffix.group() if suffix else ''}"
