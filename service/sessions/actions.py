@@ -22,7 +22,7 @@ from service.sessions.model import (
     TestSession,
     TestStatus,
 )
-from service.sessions.rules import after_end, deadline_ms, latest_starts, worse
+from service.sessions.rules import after_all, after_end, deadline_ms, latest_starts, worse
 from service.variables import actions as variables
 from service.variables.model import Owner
 
@@ -98,6 +98,8 @@ def remove_old(connection: Connection, *, before_ms: int, most: int) -> int:
     """
     ids = store.list_old(connection, before_ms=before_ms, most=most)
     if ids:
+        for session in store.list_open_tests(connection, ids):
+            _time_out(connection, session, now_ms=before_ms)  # its variables go with it
         store.remove(connection, ids)
     if len(ids) < most:
         store.remove_empty_tests(connection, before_ms=before_ms)
@@ -154,9 +156,19 @@ def cancel(connection: Connection, session: Session, *, now_ms: int) -> None:
 
 
 def end_overdue_members(connection: Connection, test: TestSession, *, now_ms: int) -> None:
-    """End the sessions of a test whose deadlines have passed."""
-    for session in store.list_members(connection, test.id):
-        end_overdue(connection, session, now_ms=now_ms)
+    """End the sessions of a test whose deadlines have passed, and the test if none goes on.
+
+    A replica of an older release ends sessions without counting them in their test.
+    """
+    members = store.list_members(connection, test.id)
+    ended = [end_overdue(connection, session, now_ms=now_ms) for session in members]
+    seen = store.find_test(connection, test.id)
+    if seen is None or seen.stopped_ms is not None:
+        return
+    if all(one.stopped_ms is not None for one in ended):
+        after = after_all(seen, [one.status for one in ended], now_ms=now_ms)
+        store.settle_test(connection, after)
+        announce(connection, SessionFinished(test.id))
 
 
 def find_bundle_owner(connection: Connection, location_id: str, sha256: str) -> str | None:

@@ -63,6 +63,14 @@ def after_end(test: TestSession, status: SessionStatus, *, now_ms: int) -> TestS
     return replace(test, pending=0, failed=failed, status=verdict, stopped_ms=now_ms)
 
 
+def after_all(test: TestSession, statuses: Sequence[SessionStatus], *, now_ms: int) -> TestSession:
+    """The test session once all its checks have ended like this, whoever counted them."""
+    fresh = replace(test, pending=len(statuses), failed=0)
+    for status in statuses:
+        fresh = after_end(fresh, status, now_ms=now_ms)
+    return fresh
+
+
 def render_status(session: Session) -> SessionStatus:
     """The stored status while runs are still out is only that of those that came back."""
     return session.status if session.stopped_ms is not None else _ON_THE_WAY[session.status]

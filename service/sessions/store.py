@@ -237,6 +237,14 @@ def list_old(connection: Connection, *, before_ms: int, most: int) -> tuple[str,
     return tuple(connection.execute(_OLD, asked).scalars())
 
 
+def list_open_tests(connection: Connection, ids: Collection[str]) -> tuple[Session, ...]:
+    """Those of these sessions that are of tests and go on."""
+    query = select(session).where(
+        session.c.id.in_(ids), session.c.is_test, session.c.stopped_ms.is_(None)
+    )
+    return tuple(map(_read, connection.execute(query)))
+
+
 def remove(connection: Connection, ids: Iterable[str]) -> None:
     """Remove these sessions; there must be any."""
     connection.execute(_REMOVE, [{"session_id": session_id} for session_id in ids])

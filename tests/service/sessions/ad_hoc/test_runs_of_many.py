@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from contract.checks import BrowserSpec
 from contract.result import Failure, FailureKind, Outcome, Status
@@ -16,7 +16,8 @@ from service.db.tables.job_inputs import variable
 from service.db.tables.runs import job as job_table
 from service.db.tables.runs import session
 from service.locations.regions import parse_regions
-from service.sessions.model import ProgressKind, RunProgressed
+from service.sessions import actions, store
+from service.sessions.model import ProgressKind, RunProgressed, SessionStatus
 from tests.builders.check_bodies import check_body
 from tests.builders.claimed_jobs import claim, submit
 from tests.servers.public_api import Answer, ApiUser, PublicApi, serve_public_api
@@ -315,3 +316,27 @@ async def test_a_region_that_leads_nowhere_is_refused_with_the_locations(alice: 
     assert refused.status == 400
     assert "REGION_LOCATIONS" in refused.body["message"]
     assert "there are default" in refused.body["message"]
+
+
+async def test_a_session_whose_checks_an_older_replica_ended_ends_once_it_is_looked_at(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    test_id = (await started(alice, a_job("home"), a_job("cart")))["testSessionId"]
+
+    def end(connection: Connection) -> None:
+        ends = (SessionStatus.PASSED, SessionStatus.FAILED)
+        for one, status in zip(store.list_members(connection, test_id), ends, strict=True):
+            store.settle(connection, one.id, status=status, pending=0, stopped_ms=one.started_ms)
+
+    await api.database.write(end)
+    answer = await alice.get(f"/v1/test-sessions/{test_id}/completion?maxWaitSeconds=5")
+    assert (answer.status, answer.body["status"]) == (200, "FAILED")
+
+
+async def test_variables_go_with_a_session_that_never_ended(api: PublicApi, alice: ApiUser) -> None:
+    secret = {"key": "TOKEN", "value": "s3cret", "locked": True}
+    await started(alice, a_job("home", "api", environmentVariables=[secret]))
+    now_ms = await api.database.read(api.backend.clock.now_ms)
+    later_ms = now_ms + 40 * 86_400_000
+    gone = await api.database.write(lambda c: actions.remove_old(c, before_ms=later_ms, most=100))
+    assert (gone, await rows(api, variable)) == (1, [])
