@@ -323,17 +323,24 @@ def _known(reading: _Reading) -> Settings:
         alerts_kept_days=reading.value("ALERTS_KEPT_DAYS", _days, default=396),
         clickhouse_url=reading.value("CLICKHOUSE_URL", _clickhouse, default=None),
         clickhouse_days=reading.value("CLICKHOUSE_DAYS", _days, default=400),
-        oidc_issuer=reading.value("OIDC_ISSUER", _issuer, default=None),
-        oidc_client_id=reading.value("OIDC_CLIENT_ID", str, default=""),
-        oidc_client_secret=reading.value("OIDC_CLIENT_SECRET", str, default=None),
-        oidc_domains=reading.value("OIDC_ALLOWED_DOMAINS", parse_domains, default=()),
-        oidc_roles=reading.value("OIDC_ROLES", parse_roles, default=_NO_ROLES),
-        oidc_groups_claim=reading.value("OIDC_GROUPS_CLAIM", str, default="groups"),
+        **_oidc(reading),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),
         first_location_key=reading.value("FIRST_LOCATION_KEY", _key(LOCATION_PREFIX), default=None),
     )
+
+
+def _oidc(reading: _Reading) -> dict[str, Any]:
+    """The fields of sign-in by OpenID Connect."""
+    return {
+        "oidc_issuer": reading.value("OIDC_ISSUER", _issuer, default=None),
+        "oidc_client_id": reading.value("OIDC_CLIENT_ID", str, default=""),
+        "oidc_client_secret": reading.value("OIDC_CLIENT_SECRET", str, default=None),
+        "oidc_domains": reading.value("OIDC_ALLOWED_DOMAINS", parse_domains, default=()),
+        "oidc_roles": reading.value("OIDC_ROLES", parse_roles, default=_NO_ROLES),
+        "oidc_groups_claim": reading.value("OIDC_GROUPS_CLAIM", str, default="groups"),
+    }
 
 
 def _artifacts(reading: _Reading) -> dict[str, Any]:
