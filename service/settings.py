@@ -337,7 +337,9 @@ def _oidc(reading: _Reading) -> dict[str, Any]:
         "oidc_issuer": reading.value("OIDC_ISSUER", _issuer, default=None),
         "oidc_client_id": reading.value("OIDC_CLIENT_ID", str, default=""),
         "oidc_client_secret": reading.value("OIDC_CLIENT_SECRET", str, default=None),
-        "oidc_domains": reading.value("OIDC_ALLOWED_DOMAINS", parse_domains, default=()),
+        "oidc_domains": reading.value(
+            "OIDC_ALLOWED_DOMAINS", parse_domains, default=tuple[str, ...]()
+        ),
         "oidc_roles": reading.value("OIDC_ROLES", parse_roles, default=_NO_ROLES),
         "oidc_groups_claim": reading.value("OIDC_GROUPS_CLAIM", str, default="groups"),
     }
