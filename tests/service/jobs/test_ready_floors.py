@@ -9,6 +9,7 @@ import psycopg
 from sqlalchemy import Connection, text
 
 from contract.checks import CheckType, Lane
+from service.db.engine import Line
 from service.db.postgresql_faults import driver
 from service.jobs.claims import ClaimScope, assign_jobs
 from service.jobs.postgresql import READY, READY_WANTED
@@ -149,3 +150,25 @@ async def test_a_claim_of_runs_that_somebody_waits_for_reads_no_other_sessions(
     plan = await world.change(explain)
 
     assert "Seq Scan on session" not in plan, plan
+
+
+@ON_POSTGRESQL
+async def test_a_claim_searches_by_the_index_however_short_the_queue_was_when_it_was_analyzed(
+    world: World, postgresql_url: str
+) -> None:
+    """A plan that sorts would be kept, and sort all of a queue that has become long."""
+    with psycopg.connect(postgresql_url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE job")
+    types = [one.value for one in UPTIME_TYPES]
+    asked = (world.location_id, Lane.UPTIME.value, 0, 0, 0, 1, types, 50)
+
+    def explain(connection: Connection, statement: str) -> str:
+        rows = driver(connection).execute(f"EXPLAIN {statement}".encode(), asked)
+        return "\n".join(row[0] for row in rows)
+
+    for statement in (READY, READY_WANTED):
+        plan = await world.database.write(
+            lambda c, one=statement: explain(c, one),  # type: ignore[misc]
+            brief=Line.CLAIMS,
+        )
+        assert "ix_job_ready" in plan
