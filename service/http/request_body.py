@@ -24,6 +24,8 @@ LIMIT_BYTES: Final = 1024 * 1024
 """The longest body, before and after unpacking."""
 LARGE_BYTES: Final = 16 * LIMIT_BYTES
 """The longest body of a deployment, which has the scripts of many checks."""
+_MOST_LARGE: Final = 2
+"""Bodies above `LIMIT_BYTES` that are read into objects at a time: one of 14 MB can take 450 MB."""
 PATIENCE_S: Final = 30.0
 """How long a body may take to arrive."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
@@ -51,9 +53,10 @@ class BodyGate:
         """Raises for an invalid key before the body is read. None: the routes check it."""
         self._prefixes = prefixes
         self._streamed = streamed
+        """Routes whose paths begin so read their bodies themselves."""
         self._large = large
         """Paths whose bodies may have up to `LARGE_BYTES`: they hold the scripts of many checks."""
-        """Routes whose paths begin so read their bodies themselves."""
+        self._large_turns = asyncio.Semaphore(_MOST_LARGE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, then hand it on in one piece."""
@@ -73,7 +76,11 @@ class BodyGate:
         except ApiError as refusal:
             await error_response(refusal)(scope, receive, send)
             return
-        await self._app(scope, _replay(body, receive), send)
+        if len(body) <= LIMIT_BYTES:
+            await self._app(scope, _replay(body, receive), send)
+            return
+        async with self._large_turns:
+            await self._app(scope, _replay(body, receive), send)
 
     async def _require(self, scope: Scope) -> None:
         if self._require_key is None or scope["method"] not in _WITH_BODY:

@@ -17,7 +17,10 @@ from service.projects.model import (
 )
 
 LEASE_MS: Final = 60_000
-"""How long a deployment may take: it is over within seconds, unless its process is gone."""
+"""How long a deployment may take: it is over within seconds, unless its process is gone.
+
+One that waits for its turn renews it.
+"""
 _KEPT_MS: Final = 30 * 86_400_000
 GONE: Final[Mapping[str, Any]] = {
     "code": "DEPLOYMENT_INTERRUPTED",

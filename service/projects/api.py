@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -122,6 +122,7 @@ async def _begin(changing: Mutation, order: Order) -> Response:
 
     Raises:
         ConflictError: another one of the project goes on; the body names it.
+        TooManyError: the account has too many that are not over.
     """
     begun: list[Deployment] = []
 
@@ -132,10 +133,12 @@ async def _begin(changing: Mutation, order: Order) -> Response:
         answer = json(render_deployment(made), status=HTTPStatus.ACCEPTED)
         return Changed(answer=answer, resource_id=logical_id)
 
-    answer = await changing.make(change)
-    # None has begun if the request came a second time.
-    for made in begun:
-        Maker(changing.backend).start(made, order)
+    with ExitStack() as admission:
+        admission.enter_context(changing.backend.deployments.admit(changing.account_id))
+        answer = await changing.make(change)
+        # None has begun if the request came a second time.
+        for made in begun:
+            Maker(changing.backend).start(made, order, admission.pop_all())
     return answer
 
 

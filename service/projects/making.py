@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
@@ -35,6 +36,8 @@ from service.vault.encryption import Scope
 
 log = structlog.get_logger()
 
+_RENEW_S: Final = 20
+"""A third of a lease."""
 _MOST_NAMED: Final = 100
 """The audit log names so many resources of a deployment."""
 _BUSY: Final = {
@@ -82,7 +85,14 @@ class Maker:
 
         Raises:
             InvalidError: a resource cannot be deployed.
+            TooManyError: the account has too many deployments that are not over.
         """
+        deployments = self.backend.deployments
+        with deployments.admit(order.entry.account_id):
+            async with deployments.turn:
+                return await self._try_out(order)
+
+    async def _try_out(self, order: Order) -> Mapping[str, Any]:
         try:
             wish = await _prepare(order)
 
@@ -98,17 +108,46 @@ class Maker:
             raise InvalidError(str(problem), keys=problem.keys) from problem
         raise AssertionError("a dry run was not undone")
 
-    def start(self, made: Deployment, order: Order) -> None:
-        """Let a deployment be made in the background."""
-        self.backend.deployments.start(made.id, lambda running: self._make(made, order, running))
+    def start(self, made: Deployment, order: Order, admission: ExitStack) -> None:
+        """Let a deployment be made in the background; `admission` is closed at its end."""
+        self.backend.deployments.start(
+            made.id, lambda running: self._make(made, order, running), admission
+        )
 
     async def _make(self, made: Deployment, order: Order, running: RunningDeployment) -> None:
+        turn = self.backend.deployments.turn
         try:
-            await self._try(made, order, running)
+            await self._await_turn(made)
+            running.has_turn = True
+            try:
+                await self._try(made, order, running)
+            finally:
+                turn.release()
         except CancelledError:
             await self._end(made, DeploymentStatus.CANCELLED, None)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the deployment is over
             await self._end(made, DeploymentStatus.FAILED, _explain(problem))
+
+    async def _await_turn(self, made: Deployment) -> None:
+        """Wait until no other is made.
+
+        Raises:
+            CancelledError: it is over.
+        """
+        lock = self.backend.deployments.turn
+        turn = asyncio.ensure_future(lock.acquire())
+        try:
+            while not (await asyncio.wait({turn}, timeout=_RENEW_S))[0]:
+                await self._renew(made)
+        except BaseException:
+            if not turn.cancel():
+                lock.release()
+            raise
+
+    async def _renew(self, made: Deployment) -> None:
+        database, clock = self.backend.database, self.backend.clock
+        if not await database.write(lambda c: actions.hold(c, made.id, now_ms=clock.now_ms(c))):
+            raise CancelledError
 
     async def _try(self, made: Deployment, order: Order, running: RunningDeployment) -> None:
         database, clock = self.backend.database, self.backend.clock

@@ -221,6 +221,41 @@ async def test_a_body_that_does_not_come_is_not_awaited_for_ever() -> None:
     assert json.loads(sent[1]["body"])["error"] == "Request Time-out"
 
 
+async def test_few_large_bodies_are_read_into_objects_at_a_time() -> None:
+    under_way: list[int] = []
+    others = asyncio.Event()
+    now = 0
+
+    async def work(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal now
+        now += 1
+        under_way.append(now)
+        await others.wait()
+        now -= 1
+
+    def request(size_bytes: int) -> asyncio.Task[None]:
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b" " * size_bytes}
+
+        async def send(message: Message) -> None:
+            raise AssertionError(message)
+
+        scope = {"type": "http", "path": "/v1/large", "headers": [], "method": "POST"}
+        return asyncio.create_task(gate(scope, receive, send))
+
+    gate = BodyGate(work, prefixes=("/v1",), large=frozenset({"/v1/large"}))
+    large = [request(LIMIT_BYTES + 1) for _ in range(4)]
+    await asyncio.sleep(0)
+    small = request(1)
+    for _ in range(20):  # whoever may go on has done so by then
+        await asyncio.sleep(0)
+    others.set()
+    await asyncio.gather(*large, small)
+
+    assert len(under_way) == 5
+    assert max(under_way) == 3  # two large ones, and the small one that waits for none
+
+
 async def test_a_fault_of_ours_is_told_without_details(api: PublicApi) -> None:
     async def broken() -> None:
         raise RuntimeError("the password is hunter2")

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection
 
-from service.projects import actions, store
+from service.projects import actions, making, store
 from service.projects.model import DeploymentEnded
 from service.projects.running import Deployments
 from tests.builders.projects import SHOP, await_end, body, start_deploying, url_check
@@ -164,6 +165,57 @@ async def test_an_end_in_another_process_wakes_who_waits_here(api: PublicApi) ->
         await api.database.write(lambda c: actions.announce(c, DeploymentEnded("one")))
         await asyncio.wait_for(ended.wait(), 10)
     await deployments.close()
+
+
+def of_project(logical_id: str) -> dict[str, Any]:
+    """A deployment of another project."""
+    return body(url_check("home"), project={"logicalId": logical_id, "name": logical_id})
+
+
+async def test_deployments_of_several_projects_are_made_one_after_the_other(
+    api: PublicApi, alice: ApiUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "_RENEW_S", 0.01)  # several times during the wait
+    async with api.backend.deployments.turn:
+        begun = [await start_deploying(alice, of_project(name)) for name in ("one", "two", "three")]
+        path = "/v1/projects/two/deployments/{id}/cancel".format_map(begun[1])
+        cancelled = (await alice.post(path)).body
+        await asyncio.sleep(0.1)
+        waits = await alice.get("/v1/projects/one/deployments/{id}".format_map(begun[0]))
+    ended = [(await await_end(alice, one))["status"] for one in begun]
+
+    assert (cancelled["status"], waits.body["status"]) == ("CANCELLED", "PENDING")
+    assert ended == ["SUCCEEDED", "CANCELLED", "SUCCEEDED"]
+    assert len((await alice.get("/v1/checks")).body) == 2
+
+
+async def test_an_account_has_few_deployments_that_are_not_over(
+    api: PublicApi, alice: ApiUser, charlie: ApiUser
+) -> None:
+    async with api.backend.deployments.turn:
+        begun = [await start_deploying(alice, of_project(f"p{number}")) for number in range(5)]
+        refused = await alice.post("/v1/projects/deploy", of_project("p5"))
+        tried = await alice.post("/v1/projects/deploy?dryRun=true", of_project("p5"))
+        of_another = await start_deploying(charlie, of_project("p0"))
+    await await_end(charlie, of_another)
+    for one in begun:
+        await await_end(alice, one)
+
+    assert (refused.status, tried.status) == (429, 429)
+    assert refused.headers["retry-after"] == "5"
+    assert (await alice.post("/v1/projects/deploy", of_project("p5"))).status == 202
+
+
+async def test_a_service_that_stops_leaves_what_waits_to_the_end_of_its_lease(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    async with api.backend.deployments.turn:
+        begun = await start_deploying(alice, of_project("one"))
+        await asyncio.wait_for(api.backend.deployments.close(), 10)
+    left = await alice.get("/v1/projects/one/deployments/{id}".format_map(begun))
+
+    assert left.body["status"] == "PENDING"
+    assert (await alice.get("/v1/checks")).body == []
 
 
 async def test_the_same_request_twice_is_one_deployment(alice: ApiUser) -> None:
