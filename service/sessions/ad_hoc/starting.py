@@ -20,6 +20,7 @@ from service.jobs.model import NewRun
 from service.locations import actions as locations
 from service.sessions import actions, store
 from service.sessions.ad_hoc.schemas import (
+    MOST_JOBS,
     AdHocRunWrite,
     AdHocTriggerWrite,
     RunLocationWrite,
@@ -112,7 +113,7 @@ def trigger(connection: Connection, scope: Scope, body: AdHocTriggerWrite) -> St
 
     Raises:
         ForbiddenError: nothing matches, as the established service answers it.
-        InvalidError: there is no such location, or a check cannot run any more.
+        InvalidError: there is no such location, a check cannot run any more, or too many match.
     """
     place = body.run_location
     slug = _find_slug(connection, scope, place) if place else None
@@ -129,6 +130,12 @@ def trigger(connection: Connection, scope: Scope, body: AdHocTriggerWrite) -> St
     ]
     if not meant:
         raise ForbiddenError("No matching checks were found.", facts={"errorCode": _NO_MATCH})
+    if len(meant) > MOST_JOBS:
+        raise InvalidError(
+            f"{len(meant)} checks match, and a test session runs {MOST_JOBS} at most; choose fewer"
+            " by their tags or ids.",
+            keys=("targetTags", "checkId"),
+        )
     extra = [
         EnvironmentVariable.model_validate(one.model_dump())
         for one in body.environment_variables or ()

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from contract.result import Outcome, Status
 from service.db.tables.checks import check_state
 from service.db.tables.job_inputs import variable
+from service.sessions.ad_hoc import starting
 from tests.builders.check_bodies import check_body
 from tests.builders.claimed_jobs import claim, submit
 from tests.servers.public_api import ApiUser, PublicApi
@@ -118,3 +120,18 @@ async def test_checks_of_others_are_not_triggered(api: PublicApi, alice: ApiUser
     charlie = await api.another_user("Charlie")
     answer = await charlie.post(TRIGGER, a_trigger(checkId=[check["id"]]))
     assert answer.status == 403
+
+
+async def test_no_more_checks_are_triggered_than_a_test_session_may_have(
+    alice: ApiUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "MOST_JOBS", 1)
+    await a_check(alice, "Home", tags=["shop"])
+    await a_check(alice, "Cart")
+    refused = await alice.post(TRIGGER, a_trigger())
+    started = await alice.post(TRIGGER, a_trigger(targetTags=[["shop"]]))
+
+    assert (refused.status, started.status) == (400, 200)
+    assert refused.body["message"] == (
+        "2 checks match, and a test session runs 1 at most; choose fewer by their tags or ids."
+    )
