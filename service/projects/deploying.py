@@ -260,7 +260,9 @@ class _Deploying:
         )
         if other is not None:
             raise _problem(
-                resource, f"{resource.physical_id} is of the project {other.logical_id}."
+                resource,
+                f"{resource.physical_id} belongs to the project {other.logical_id}; leave it out"
+                " here, or deploy that project without it and with preserveResources=true first.",
             )
         return MappedResource(
             type=resource.type,

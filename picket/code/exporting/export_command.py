@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import yaml
 
@@ -23,6 +24,7 @@ from picket.errors import CommandError, ExitCode
 from picket.service_access import use_api
 from picket.terminal import Terminal, printable
 
+_PROJECTS: Final = "/v1/projects"
 _EXAMPLE: Final = ".env.example"
 _WIDTH: Final = 100
 _ODD_BREAKS: Final = re.compile("[\r\x85\u2028\u2029\ufeff]")
@@ -54,8 +56,8 @@ def export_files(options: ExportOptions, terminal: Terminal) -> int:
     lines = [*written.notes, f"Wrote {count} files to {folder}."]
     if written.secrets:
         lines.append(
-            f"Set {len(written.secrets)} secrets before `picket apply {folder}`"
-            f" (listed in {folder / _EXAMPLE}), or use --keep-secrets."
+            f"Set the secrets in {folder / _EXAMPLE} ({len(written.secrets)}) before `picket apply"
+            f" {folder}`, or use --keep-secrets."
         )
     for line in lines:
         terminal.print(printable(line), markup=False, highlight=False, soft_wrap=True)
@@ -78,7 +80,14 @@ async def _account(api: PublicApi) -> Account:
         windows=await api.every("/v1/maintenance-windows"),
         pages=await api.status_pages(),
         services=await api.every_by_cursor("/v1/status-pages/services"),
+        projects={str(one["name"]): await _owned(api, one) for one in await api.every(_PROJECTS)},
     )
+
+
+async def _owned(api: PublicApi, project: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The types and ids of what a project owns."""
+    whole = await api.ask("GET", f"{_PROJECTS}/{quote(project['logicalId'], safe='')}")
+    return [(str(one["type"]), str(one["physicalId"])) for one in whole["resources"]]
 
 
 async def _whole(api: PublicApi, one: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Makes documents of what a service has: names for ids, and references for secrets. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -47,10 +47,13 @@ class Account:
     windows: Sequence[Mapping[str, Any]] = ()
     pages: Sequence[Mapping[str, Any]] = ()
     services: Sequence[Mapping[str, Any]] = ()
+    projects: Mapping[str, Collection[tuple[str, str]]] = field(default_factory=dict)
+    """Names of projects, with the types and ids of the resources that each of them owns."""
 
     def of_kind(self, kind: Kind) -> Sequence[Mapping[str, Any]]:
-        """All of one kind."""
-        return {
+        """All of one kind that no project owns."""
+        owned = {one for resources in self.projects.values() for one in resources}
+        found = {
             Kind.CHECK: self.checks,
             Kind.GROUP: self.groups,
             Kind.ALERT_CHANNEL: self.channels,
@@ -59,6 +62,7 @@ class Account:
             Kind.STATUS_PAGE: self.pages,
             Kind.STATUS_PAGE_SERVICE: self.services,
         }[kind]
+        return [one for one in found if (kind.resource_type, str(one["id"])) not in owned]
 
 
 @dataclass(slots=True)
@@ -87,6 +91,12 @@ class _Writer:
         self._account = account
         self._defaults = defaults
         self._written = Written()
+        self._written.notes += [
+            f"The project {name} has {len(resources)} resources, which are left out: their code is"
+            " elsewhere."
+            for name, resources in account.projects.items()
+            if resources
+        ]
         self._ids = {
             (kind, str(one["id"])): logical_id
             for kind in Kind
@@ -124,7 +134,7 @@ class _Writer:
         self._name_group(fields, document)
         self._share(fields, document, logical_id)
         if incident := fields.pop("triggerIncident", None):
-            service = self._ids.get((Kind.STATUS_PAGE_SERVICE, str(incident.pop("serviceId", ""))))
+            service = self._name(one, Kind.STATUS_PAGE_SERVICE, incident.pop("serviceId", None))
             document["triggerIncident"] = {"service": service, **incident} if service else None
         if heartbeat := fields.get("heartbeat"):
             heartbeat.pop("pingToken", None)  # the service keeps it, and another makes its own
@@ -142,16 +152,24 @@ class _Writer:
         return document | fields
 
     def _name_group(self, fields: dict[str, Any], document: dict[str, Any]) -> None:
-        group_id = fields.pop("groupId", None)
-        group = self._ids.get((Kind.GROUP, str(group_id)))
-        if group is not None:
+        if group := self._name(document, Kind.GROUP, fields.pop("groupId", None)):
             document["group"] = group
+
+    def _name(self, user: Mapping[str, Any], kind: Kind, its_id: object) -> str | None:
+        """What something that a document uses is called in the files. None: it is not in them."""
+        found = self._ids.get((kind, str(its_id)))
+        if found is None and its_id is not None:
+            self._note(
+                user,
+                f"it uses the {kind} {its_id}, which is left out; applying the file would end that",
+            )
+        return found
 
     def _share(self, fields: dict[str, Any], document: dict[str, Any], logical_id: str) -> None:
         """Channels, variables and scripts, which checks and groups have alike."""
         subscriptions = fields.pop("alertChannelSubscriptions", None) or ()
         channels = {
-            self._ids.get((Kind.ALERT_CHANNEL, str(one["alertChannelId"]))): one.get("activated")
+            self._name(document, Kind.ALERT_CHANNEL, one["alertChannelId"]): one.get("activated")
             for one in subscriptions
         }
         if heard := [str(name) for name, is_on in channels.items() if is_on is not False and name]:
@@ -263,17 +281,18 @@ class _Writer:
     def _window(self, one: Mapping[str, Any], _logical_id: str) -> dict[str, Any]:
         return self._defaults.of_other("/v1/maintenance-windows", one)
 
-    def _page(self, one: Mapping[str, Any], _logical_id: str) -> dict[str, Any]:
-        fields = self._defaults.of_other("/v1/status-pages", one)
+    def _page(self, page: Mapping[str, Any], _logical_id: str) -> dict[str, Any]:
+        fields = self._defaults.of_other("/v1/status-pages", page)
         fields["cards"] = [
             {
                 "name": card["name"],
                 "services": [
-                    self._ids[Kind.STATUS_PAGE_SERVICE, str(service["id"])]
-                    for service in card.get("services", ())
+                    name
+                    for one in card.get("services", ())
+                    if (name := self._name(page, Kind.STATUS_PAGE_SERVICE, one["id"]))
                 ],
             }
-            for card in one["cards"]
+            for card in page["cards"]
         ]
         return fields
 

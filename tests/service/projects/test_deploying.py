@@ -319,7 +319,7 @@ async def test_a_thing_that_exists_is_taken_over_by_one_project_alone(alice: Api
     other = body({**url_check("home"), "physicalId": check_id})
     other["project"] = {"logicalId": "other", "name": "Other"}
     ended = await deploy(alice, other)
-    assert f"{check_id} is of the project shop." in ended["error"]["message"]
+    assert f"{check_id} belongs to the project shop; leave it out" in ended["error"]["message"]
 
 
 async def test_nothing_of_another_account_can_be_named(alice: ApiUser, charlie: ApiUser) -> None:

@@ -19,6 +19,8 @@ from picket.code.reading.linking import Linked, link
 from picket.errors import ExitCode
 from picket.service_access import use_api
 from service.alert_channels.kinds.registry import KINDS
+from tests.builders.check_bodies import check_body
+from tests.builders.projects import body, deployed, ref, resource, url_check
 from tests.builders.whole_accounts import SECRET, fill_account
 from tests.servers.public_api import PublicApi, serve_public_api
 
@@ -79,7 +81,7 @@ async def test_no_secret_is_in_the_files_and_all_are_listed(
     with pytest.raises(Exception, match="is not set"):
         named.fill(read_project((folder,)))
     assert listed == "".join(f"{name}=\n" for name in sorted(named.missing))
-    assert f"Set {len(named.missing)} secrets before" in capsys.readouterr().out
+    assert f".env.example ({len(named.missing)}) before" in capsys.readouterr().out
 
 
 async def test_scripts_stand_beside_their_checks_at_their_paths(
@@ -121,3 +123,24 @@ NUMBER_LIKE = st.from_regex(r"[-+]?[0-9._]{0,4}(e[0-9]{1,2})?[:0-9]{0,4}", fullm
 def test_what_is_written_is_read_as_the_same(document: dict[str, object]) -> None:
     (found,) = read_documents(to_yaml(document))
     assert found[1] == document
+
+
+async def test_what_projects_own_is_left_out_and_the_rest_is_applied_without_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "checks"
+    async with serve_public_api(tmp_path) as api:
+        group = {**resource("check-group", "web", {"name": "Web", "v": 2})}
+        diff = await deployed(api.alice, body(group, url_check("home", groupId=ref("web"))))
+        own = {"groupId": diff["web"]["physicalId"], "privateLocations": ["default"]}
+        await api.alice.post("/v1/checks/url", check_body("url", name="Cart", **own))
+
+        assert await export(api, folder, monkeypatch) == ExitCode.OK
+        said = capsys.readouterr().out
+        applied = await asyncio.to_thread(main, ["apply", str(folder), "--dry-run"])
+
+    assert [path.name for path in folder.rglob("checks/*.yaml")] == ["cart.yaml"]
+    assert list(folder.rglob("groups/*.yaml")) == []
+    assert "The project Shop has 2 resources, which are left out" in said
+    assert f"Cart: it uses the group {own['groupId']}, which is left out" in said
+    assert applied == ExitCode.OK
