@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from contract.checks import CheckType
 from picket.api_client import ApiRefusedError, PublicApi
-from picket.code.applying.deployments import Deployments
+from picket.code.applying.deployments import Action, Deployments, Entry
 from picket.code.applying.plan_text import plan_lines
 from picket.code.applying.planning import Planner
 from picket.code.applying.stored import Stored, find_by_slug
-from picket.code.reading.documents import Project, read_project
+from picket.code.reading.documents import Kind, Project, read_project
 from picket.code.reading.env_values import EnvValues
 from picket.code.reading.linking import Linked, link
 from picket.code.suites import send_suites
@@ -120,9 +121,29 @@ async def _apply_at(
         return CHANGES if options.exit_code and not plan.is_empty else ExitCode.OK
     if not plan.is_done:
         waits = ["Another deployment of the project is going on; waiting for it."]
-        await deployments.deploy(lambda: _say(terminal, waits))
-        _say(terminal, [f"Deployed to {api.url}."])
+        changes = await deployments.deploy(lambda: _say(terminal, waits))
+        _say(terminal, [f"Deployed to {api.url}.", *await _left_to_do(stored, linked, changes)])
     return ExitCode.OK
+
+
+async def _left_to_do(stored: Stored, linked: Linked, changes: Iterable[Entry]) -> list[str]:
+    """What somebody does by hand after resources were created."""
+    created = {one.key: one.physical_id for one in changes if one.action is Action.CREATE}
+    lines: list[str] = []
+    for one in linked.resources:
+        physical_id, payload = created.get((one.type, one.logical_id)), one.payload or {}
+        if physical_id is None:
+            continue
+        if payload.get("checkType") == CheckType.HEARTBEAT:
+            made = await stored.read(one.type, physical_id) or {}
+            ping_url = (made.get("heartbeat") or {}).get("pingUrl")
+            lines.append(f"{payload['name']}: let the job ping {ping_url}")
+        elif one.type == Kind.PRIVATE_LOCATION.resource_type:
+            lines.append(
+                f"{payload['name']}: has no agent yet; create a key for one on the location's page,"
+                f" or by POST /v1/private-locations/{physical_id}/keys"
+            )
+    return lines
 
 
 def _body(project: Project, linked: Linked) -> dict[str, Any]:

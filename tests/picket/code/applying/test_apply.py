@@ -17,6 +17,7 @@ from picket.code.reading.documents import Kind
 from picket.errors import ExitCode
 from service.projects import actions as projects
 from tests.builders.code_projects import CHECK, OTHERS, write_project
+from tests.builders.projects import await_end
 from tests.builders.whole_accounts import SECRET, fill_account
 from tests.servers.public_api import PublicApi, serve_public_api
 
@@ -254,7 +255,8 @@ async def test_another_deployment_of_the_project_is_waited_for(person: Person) -
         said += person.capsys.readouterr().out
     await api.database.write(cancel)
     code, lines = await applying
-    assert (code, lines[-1]) == (ExitCode.OK, f"Deployed to {api.url}.")
+    assert code == ExitCode.OK
+    assert f"Deployed to {api.url}." in lines
     assert await person.names() == {"Home", "Order"}
 
 
@@ -319,6 +321,9 @@ async def test_an_export_makes_the_same_in_an_empty_account(
     code, said = await person.run("apply", str(folder))
     assert code == ExitCode.OK, said
     assert await person.run("apply", str(folder)) == (ExitCode.OK, [NOTHING])
+    (project,) = (await charlie.get("/v1/projects")).body
+    path = f"/v1/projects/{project['logicalId']}?preserveResources=true"
+    await await_end(charlie, (await charlie.delete(path)).body)
     await person.run("export", str(again))
     assert texts(again) == texts(folder)
 
@@ -371,3 +376,16 @@ async def test_a_changed_file_is_applied_again_by_a_watch(person: Person) -> Non
     assert b"    frequency: 5 \xe2\x86\x92 10\n" in said
     assert code == ExitCode.INTERRUPTED
     assert (await person.check("Home"))["frequency"] == 10
+
+
+async def test_what_is_left_to_do_by_hand_is_said_once(person: Person) -> None:
+    times = "{period: 1, periodUnit: hours, grace: 1, graceUnit: hours}"
+    beat = f"type: HEARTBEAT\nname: Beat\nheartbeat: {times}\n"
+    (person.folder / "beat.yaml").write_text(beat)
+    _, said = await person.apply()
+    _, again = await person.apply()
+    ping_url = (await person.check("Beat"))["heartbeat"]["pingUrl"]
+
+    assert f"Beat: let the job ping {ping_url}" in said
+    assert [line for line in said if "has no agent yet; create a key" in line]
+    assert again == [NOTHING]
