@@ -23,7 +23,7 @@ from service.web.resources import (
     variable_pages,
     window_pages,
 )
-from service.web.result import result_page
+from service.web.result import result_page, test_session_page
 from service.web.settings import audit_page, keys_page, settings_page, users_page
 from service.web.sign_in import oidc_page, password_page, sign_in_page
 from service.web.static_files import PREFIX, serve_asset
@@ -37,6 +37,7 @@ _PARTS = (
     selection.routes,
     live.routes,
     try_now.routes,
+    test_session_page.routes,
     check_forms.routes,
     bundle_pages.routes,
     check_page.routes,

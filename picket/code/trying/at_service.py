@@ -148,7 +148,7 @@ class _Waiting:
                 if refused.status == HTTPStatus.NOT_FOUND:
                     continue  # its run goes on
                 raise
-            tried = _read(job.tried, result, link=f"{self._api.url}{path}")
+            tried = _read(job.tried, result, link=f"{self._api.url}/checks/try/{result_id}")
             self._ended[job.logical_id] = tried
             self._on_end(tried)
 
@@ -210,14 +210,19 @@ async def choose_location(api: PublicApi, wanted: str | None) -> str:
     """The slug to run at: the one that is wanted, or the only one.
 
     Raises:
-        CommandError: there is no such location, or nobody said which of several.
+        CommandError: there is no such location, no agent is there, or nobody said which of several.
     """
-    slugs = sorted(str(one["slugName"]) for one in await api.locations())
-    if wanted in slugs:
-        return str(wanted)
-    if wanted is None and len(slugs) == 1:
-        return slugs[0]
-    known = ", ".join(slugs) or "none"
+    agents = {str(one["slugName"]): int(one["agentCount"]) for one in await api.locations()}
+    slug = next(iter(agents)) if wanted is None and len(agents) == 1 else wanted
+    if agents.get(slug):
+        return str(slug)
+    if slug in agents:
+        raise CommandError(
+            f"no agent is connected at the location {slug}; start one there, or run here with"
+            " --here",
+            ExitCode.FAILED,
+        )
+    known = ", ".join(sorted(agents)) or "none"
     if wanted is None:
         raise CommandError(f"name the location with --location; the service has {known}")
     raise CommandError(f"--location is {wanted}; the service has {known}", ExitCode.BAD_INPUT)

@@ -46,7 +46,6 @@ from service.sessions.ad_hoc.views import (
     PATH,
     files_path_of,
     link_of,
-    page_of_session,
     render_entry,
     render_links,
     render_scheduling,
@@ -363,11 +362,7 @@ async def read_test_session_asset(
 async def read_test_session_link(reading: ReadingDep) -> Response:
     """Read where people see a test session."""
     seen = await reading.watch.read()
-    only = seen.members[0] if len(seen.members) == 1 else None
-    link = (
-        page_of_session(reading.base_url, only) if only else link_of(reading.base_url, seen.test.id)
-    )
-    return json({"link": link})
+    return json({"link": link_of(reading.base_url, seen.test.id)})
 
 
 @clients_router.get(_RESULT + "/links", responses=answers(200, ResultLinks, "The addresses.", 404))

@@ -70,8 +70,8 @@ def render_scheduling(test: TestSession) -> dict[str, Any]:
 
 
 def link_of(base_url: str, test_id: str) -> str:
-    """The address of a test session."""
-    return f"{base_url}{PATH}/{test_id}"
+    """Where people see a test session."""
+    return f"{base_url}/test-sessions/{test_id}"
 
 
 def files_path_of(test_id: str, result_id: str) -> str:
@@ -79,9 +79,9 @@ def files_path_of(test_id: str, result_id: str) -> str:
     return f"{PATH}/{test_id}/results/{result_id}/assets"
 
 
-def page_of_session(base_url: str, session: Session) -> str:
-    """Where people see how the run of one check went."""
-    return f"{base_url}/checks/try/{session.id}"
+def _page_of(base_url: str, session: Session, stored: StoredResult) -> str:
+    """Where people see how the run of one check at one location went."""
+    return f"{base_url}/checks/try/{session.id}/at/{quote(stored.location, safe='')}"
 
 
 def render_links(
@@ -91,7 +91,7 @@ def render_links(
 
     The page has the files of the final result alone.
     """
-    page = page_of_session(base_url, session)
+    page = _page_of(base_url, session, stored)
     shown = artifacts if stored.result_type is ResultType.FINAL else ()
     links: dict[str, list[str]] = {name: [] for name, _ in _PLACES.values()}
     for one in shown:
@@ -107,14 +107,14 @@ def _render_results(seen: TestState, base_url: str) -> Iterator[dict[str, Any]]:
         by_session.setdefault(one.session_id, []).append(one)
     for session in seen.members:
         for one in by_session.get(session.id, ()):
-            yield _render_result(one, session, link_of(base_url, seen.test.id))
+            yield _render_result(one, session, _page_of(base_url, session, one))
 
 
 def _render_result(stored: StoredResult, session: Session, link: str) -> dict[str, Any]:
     is_bad = stored.status.has_failures or stored.status.has_errors
     return {
         "testSessionResultId": stored.id,
-        "testSessionResultLink": f"{link}/results/{stored.id}",
+        "testSessionResultLink": link,
         "checkId": session.test.tested_check_id if session.test else None,
         "checkType": session.check_type,
         "name": session.name,

@@ -19,7 +19,7 @@ from service.results.assets import Asset
 from service.results.model import StoredResult
 from service.sessions import actions as sessions
 from service.web.api_calls import ApiAnswer
-from service.web.check.run_progress import RunProgress, find_progress
+from service.web.check.run_progress import PlaceProgress, RunProgress, find_progress
 from service.web.form_data import read_form
 from service.web.forms.api_problems import divide
 from service.web.forms.resource_pages import read_sent
@@ -45,11 +45,18 @@ _NAME: Final = "New check"
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     """What the button sends, and what came of it."""
+    one = _path("{session}")
     return (
         pages.change("/checks/try", _start),
-        pages.show(_path("{session}"), _show),
-        pages.show(_path("{session}") + "/files/{name}", _serve_file),
-        pages.show(_path("{session}") + "/traces/{name}", _show_trace),
+        *(
+            pages.show(f"{path}{rest}", page)
+            for path in (one, f"{one}/at/{{place}}")
+            for rest, page in (
+                ("", _show),
+                ("/files/{name}", _serve_file),
+                ("/traces/{name}", _show_trace),
+            )
+        ),
     )
 
 
@@ -84,8 +91,10 @@ async def _show(visit: Visit) -> Response:
     return await _answer(visit, str(visit.request.path_params["session"]))
 
 
-def _path(session_id: str) -> str:
-    return f"/checks/try/{session_id}"
+def _path(session_id: str, place: str | None = None) -> str:
+    """`place`: the location of the run. None: its only one."""
+    at = "" if place is None else f"/at/{quote(place, safe='')}"
+    return f"/checks/try/{session_id}{at}"
 
 
 def _is_part(visit: Visit) -> bool:
@@ -118,6 +127,7 @@ class _Tried:
 
     name: str
     progress: RunProgress
+    place: PlaceProgress
     stored: StoredResult | None
     """None: it has not ended."""
     files: tuple[Asset, ...]
@@ -139,23 +149,34 @@ def _read_tried(connection: Connection, visit: Visit, session_id: str) -> _Tried
     progress = find_progress(connection, visit.account_id, session.check_id, session_id)
     if not session.is_test or progress is None:
         raise NotFoundError(f"There is no test session {session_id}.")
-    (place,) = progress.places
+    place = _choose(progress, visit.request.path_params.get("place"))
     stored = results.find(connection, session.check_id, place.run.id) if place.run else None
     files = assets.assets_of(connection, visit.account_id, stored) if stored else ()
-    return _Tried(session.name, progress, stored, files, visit.now_ms(connection))
+    return _Tried(session.name, progress, place, stored, files, visit.now_ms(connection))
+
+
+def _choose(progress: RunProgress, slug: str | None) -> PlaceProgress:
+    """The run at a location. A copy of a check may run at several; a form is tried at one.
+
+    Raises:
+        NotFoundError: it does not run there.
+    """
+    for one in progress.places:
+        if slug in (None, one.location):
+            return one
+    raise NotFoundError(f"It does not run at {slug}.")
 
 
 async def _answer(visit: Visit, session_id: str) -> Response:
     """How far the run is; asked for again until it has ended."""
     tried = await visit.read(lambda c: _read_tried(c, visit, session_id))
-    stored, here = tried.stored, _path(session_id)
+    stored, here = tried.stored, _path(session_id, visit.request.path_params.get("place"))
     outcome = stored.detail.outcome if stored and stored.detail else None
-    (place,) = tried.progress.places
     files = await describe_files(visit.backend.artifacts, tried.files, at=here)
     return visit.page(
         "try_result.html" if _is_part(visit) else "try.html",
         progress=tried.progress,
-        place=place,
+        place=tried.place,
         name=tried.name,
         now_ms=tried.now_ms,
         here=here,
@@ -185,7 +206,7 @@ async def _show_trace(visit: Visit) -> Response:
     """A trace of the run, in the viewer."""
     tried = await _find(visit)
     asset = assets.find_asset(tried.files, visit.request.path_params["name"])
-    here = _path(visit.request.path_params["session"])
+    here = _path(visit.request.path_params["session"], visit.request.path_params.get("place"))
     started_ms = tried.stored.started_ms if tried.stored else tried.now_ms
     return await frame_trace(visit, asset, Around(tried.name, here, here, started_ms))
 

@@ -44,7 +44,7 @@ async def test_a_run_of_a_check_that_is_not_stored_ends_with_its_result_and_noth
     await submit(api, job, FAILED)
     ended = (await alice.get(f"{path}/completion")).body
     (listed,) = ended["results"]
-    result = (await alice.get(listed["testSessionResultLink"].removeprefix(api.url))).body
+    result = (await alice.get(f"{path}/results/{listed['testSessionResultId']}")).body
 
     assert (waiting["status"], waiting["results"]) == ("RUNNING", [])
     assert (job.check_name, job.run_source) == ("Typed", "TEST_RECORD")

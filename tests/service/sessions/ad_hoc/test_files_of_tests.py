@@ -85,7 +85,7 @@ async def test_links_of_a_result_lead_to_the_pages_of_its_run(service: RunningSe
     links = (await service.alice.get(path)).body
     page = links["testResultLink"]
 
-    assert page.endswith(f"/checks/try/{sequence_id}")
+    assert page.endswith(f"/checks/try/{sequence_id}/at/default")
     assert links["testTraceLinks"] == [f"{page}/traces/trace.zip"]
     assert links["videoLinks"] == [f"{page}/files/film.webm"]
     assert links["screenshotLinks"] == [f"{page}/files/end.png"]

@@ -256,11 +256,11 @@ async def test_one_check_of_a_session_can_be_cancelled(api: PublicApi, alice: Ap
     assert (await alice.post(f"{path}/cancel", {"sequenceId": "none"})).status == 404
 
 
-async def test_people_are_led_to_the_page_of_a_run(alice: ApiUser) -> None:
+async def test_people_are_led_to_the_page_of_a_session(alice: ApiUser) -> None:
     answer = await started(alice, a_job("home"))
     path = f"/next/test-sessions/{answer['testSessionId']}"
     link = (await alice.get(f"{path}/link")).body["link"]
-    assert link.endswith(f"/checks/try/{answer['sequenceIds']['home']}")
+    assert link.endswith(f"/test-sessions/{answer['testSessionId']}")
 
 
 async def test_names_and_suites_of_a_session_belong_together(alice: ApiUser) -> None:
