@@ -206,22 +206,16 @@ async def _cancel(api: PublicApi, session_id: str) -> None:
         return  # it has ended, or the service cannot cancel
 
 
-async def choose_location(api: PublicApi, wanted: str | None) -> str:
-    """The slug to run at: the one that is wanted, or the only one.
+async def choose_location(api: PublicApi, wanted: str | None) -> tuple[str, int]:
+    """The slug to run at, and how many agents are there: the one that is wanted, or the only one.
 
     Raises:
-        CommandError: there is no such location, no agent is there, or nobody said which of several.
+        CommandError: there is no such location, or nobody said which of several.
     """
     agents = {str(one["slugName"]): int(one["agentCount"]) for one in await api.locations()}
     slug = next(iter(agents)) if wanted is None and len(agents) == 1 else wanted
-    if agents.get(slug):
-        return str(slug)
-    if slug in agents:
-        raise CommandError(
-            f"no agent is connected at the location {slug}; start one there, or run here with"
-            " --here",
-            ExitCode.FAILED,
-        )
+    if slug is not None and slug in agents:
+        return slug, agents[slug]
     known = ", ".join(sorted(agents)) or "none"
     if wanted is None:
         raise CommandError(f"name the location with --location; the service has {known}")

@@ -140,7 +140,10 @@ async def _try_at_service(
 ) -> list[Tried]:
     ended: list[Tried] = []
     async with use_api(options.environ, options.data_dir) as api:
-        location = await choose_location(api, options.location)
+        location, agents = await choose_location(api, options.location)
+        if not agents:
+            waits = f"No agent is connected at the location {location} yet; waiting for one."
+            terminal.print(waits, markup=False, highlight=False)
         linked = link(project, await Stored(api).locations())
         await send_suites(api, linked)
         jobs, skipped = _jobs(project, linked, extra)

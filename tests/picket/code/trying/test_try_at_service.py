@@ -109,6 +109,7 @@ async def test_what_gets_no_result_is_an_error(scene: Scene) -> None:
     code, said = await scene.test("--patience", "1")
     assert code == ExitCode.FAILED
     place = scene.service.secrets.location_slug
+    assert f"No agent is connected at the location {place} yet; waiting for one." in said
     assert f"No result came; is an agent running at the location {place}?" in said
     assert said.splitlines()[-1] == "0 of 3 passed, 1 skipped."
 
@@ -132,7 +133,7 @@ async def test_what_the_service_refuses_is_told_by_its_file(scene: Scene) -> Non
     (scene.folder / "page.yaml").write_text("type: AGENTIC\nname: A\n")
     code, said = await scene.test()
     assert code == ExitCode.FAILED
-    assert said == 'picket: "page.yaml: $.prompt" is missing.\n'
+    assert 'picket: "page.yaml: $.prompt" is missing.\n' in said
 
 
 async def test_a_refused_key_ends_the_command(
