@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from service.db.engine import shared_of
+
 _NOW: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _GAP_MS: Final = 5_000
 """Looks are at most a second apart; a longer time without one is a gap."""
@@ -20,6 +22,8 @@ class Clock:
         """Milliseconds since 1970, UTC."""
         if connection.dialect.name == "sqlite":
             return time.time_ns() // 1_000_000
+        if shared := shared_of(connection):
+            return shared.began_ms
         now_ms: int = connection.exec_driver_sql(_NOW).scalar_one()
         return now_ms
 

@@ -6,8 +6,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from service.analytics.windows import HOUR_MS
-from service.db.postgresql_faults import driver
-from service.db.postgresql_rows import json_rows
+from service.db.postgresql_rows import execute_later, json_rows
 
 _MARK: Final = """
 INSERT INTO rollup_dirty (check_id, hours, start_ms, due_ms)
@@ -23,4 +22,4 @@ _COLUMNS: Final = ("check_id", "start_ms", "due_ms")
 def mark(connection: Connection, hours: Iterable[tuple[str, int]]) -> None:
     """Have these hours of these checks rolled up; one that is marked is marked again."""
     rows = {(check_id, hour_ms, hour_ms + HOUR_MS) for check_id, hour_ms in hours}
-    driver(connection).execute(_MARK, (json_rows(_COLUMNS, sorted(rows)),))
+    execute_later(connection, _MARK, (json_rows(_COLUMNS, sorted(rows)),))

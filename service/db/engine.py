@@ -5,8 +5,8 @@ thread of the engine. It acts on the database alone; whatever should happen outs
 is safe, it *announces*.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Protocol, TypeVar
 
@@ -96,13 +96,29 @@ def need_alone(connection: Connection) -> None:
     Raises:
         NotAloneError: to be let through.
     """
-    if connection.info.get(_SHARED):
+    if shared_of(connection):
         raise NotAloneError
 
 
-def set_shared(connection: Connection, *, is_shared: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A transaction of brief changes, beside those of other processes."""
+
+    began_ms: int
+    """By the database's clock: milliseconds since 1970, UTC."""
+    later: list[tuple[str, Sequence[object]]] = field(default_factory=list)
+    """Statements that go with the commit, and their parameters."""
+
+
+def set_shared(connection: Connection, shared: Shared | None) -> None:
     """Whether other processes change the database meanwhile; for the engines alone."""
-    connection.info[_SHARED] = is_shared
+    connection.info[_SHARED] = shared
+
+
+def shared_of(connection: Connection) -> Shared | None:
+    """The transaction, if it is one of brief changes beside those of other processes."""
+    shared: Shared | None = connection.info.get(_SHARED)
+    return shared
 
 
 def forget_notices(connection: Connection) -> Callable[[], None]:

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from sqlalchemy import Connection, Engine
@@ -16,11 +16,17 @@ from service.db.engine import (
     DatabaseBusyError,
     DatabaseFullError,
     DatabaseUnsureError,
+    Shared,
     set_shared,
+    shared_of,
     take_notices,
 )
 from service.db.pending_changes import Change, ChangeQueue, Settled, take_group
 from service.db.postgresql_faults import Fault, driver, fault_of
+from service.db.postgresql_rows import execute_delayed
+
+if TYPE_CHECKING:
+    import psycopg
 
 log = structlog.get_logger()
 
@@ -32,7 +38,8 @@ _BEGIN_ALONE: Final = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
 # queue was analyzed; or sorts all of a queue that was short when it was.
 _BEGIN_SHARED: Final = (
     "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_sort = off;"
-    f" SELECT pg_advisory_xact_lock_shared({_LOCK})"
+    f" SELECT pg_advisory_xact_lock_shared({_LOCK}),"
+    " (date_part('epoch', clock_timestamp()) * 1000)::bigint"
 )
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0
@@ -135,13 +142,15 @@ def _in_transaction(
 ) -> list[Settled]:
     postgres = driver(connection)
     take_notices(connection)
-    set_shared(connection, is_shared=begin is _BEGIN_SHARED)
+    set_shared(connection, None)
     is_made = False
     try:
-        postgres.execute(begin, prepare=False)
+        last = postgres.execute(begin, prepare=False)
+        if begin is _BEGIN_SHARED:
+            set_shared(connection, _read_shared(last))
         settled = make(connection, group)
         is_made = True
-        postgres.execute("COMMIT")
+        _commit(connection)
     except Exception as problem:
         fault = fault_of(problem)
         if postgres.closed:
@@ -158,6 +167,24 @@ def _in_transaction(
         with suppress(DBAPIError):
             connection.rollback()
     return settled
+
+
+def _read_shared(begun: "psycopg.Cursor[Any]") -> Shared:
+    """What the last of the statements that began a transaction says."""
+    while begun.nextset():
+        pass
+    (_, now_ms) = begun.fetchone() or ("", 0)
+    return Shared(now_ms)
+
+
+def _commit(connection: Connection) -> None:
+    postgres = driver(connection)
+    if (shared := shared_of(connection)) is None or not shared.later:
+        postgres.execute("COMMIT")
+        return
+    with postgres.pipeline():
+        execute_delayed(connection)
+        postgres.execute("COMMIT")
 
 
 def _make_together(connection: Connection, group: Iterable[Change]) -> list[Settled]:

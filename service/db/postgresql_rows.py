@@ -1,4 +1,7 @@
-"""Many rows in one statement of PostgreSQL: for one row each, most of the cost is the statement."""
+"""Many rows in one statement of PostgreSQL, and many statements in one trip to it.
+
+For one row each, most of the cost is the statement; for short statements it is the trip.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -6,6 +9,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection
 
+from service.db.engine import shared_of
 from service.db.postgresql_faults import driver
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -24,3 +28,23 @@ def copy_rows(
 def json_rows(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """Rows as `json_to_recordset` reads them, by the names of its columns."""
     return _encode([dict(zip(names, row, strict=True)) for row in rows]).decode()
+
+
+def execute_later(connection: Connection, statement: str, parameters: Sequence[object]) -> None:
+    """Execute a statement whose outcome nobody reads: in a brief change, together with its commit.
+
+    What reads its rows in the same transaction calls `execute_delayed` before.
+    """
+    if shared := shared_of(connection):
+        shared.later.append((statement, parameters))
+    else:
+        driver(connection).execute(statement.encode(), parameters)
+
+
+def execute_delayed(connection: Connection) -> None:
+    """Execute what `execute_later` has kept so far."""
+    if (shared := shared_of(connection)) is None:
+        return
+    for statement, parameters in shared.later:
+        driver(connection).execute(statement.encode(), parameters)
+    shared.later.clear()

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from contract.checks import Lane
 from service.db.postgresql_faults import driver
-from service.db.postgresql_rows import json_rows
+from service.db.postgresql_rows import execute_delayed, execute_later, json_rows
 from service.jobs.model import (
     LEASE_MS,
     HeldJob,
@@ -174,7 +174,7 @@ class PostgresJobQueue:
     def assign(self, connection: Connection, assignments: Iterable[Assignment]) -> None:
         """Lease ready jobs to claims: the fence grows, the lease begins."""
         if rows := list(assignments):
-            driver(connection).execute(_ASSIGN, (json_rows(Assignment._fields, rows),))
+            execute_later(connection, _ASSIGN, (json_rows(Assignment._fields, rows),))
 
     def find_assigned(
         self, connection: Connection, location_id: str, claim_ids: Sequence[str]
@@ -204,6 +204,7 @@ class PostgresJobQueue:
 
     def find_held(self, connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
         """The jobs that are not done, by id."""
+        execute_delayed(connection)
         rows = driver(connection).execute(_HELD, (list(job_ids),))
         return {row[0]: HeldJob._make(row) for row in rows}
 
@@ -224,4 +225,4 @@ class PostgresJobQueue:
     def remove(self, connection: Connection, job_ids: Iterable[int]) -> None:
         """The jobs are done."""
         if ids := list(job_ids):
-            driver(connection).execute(_REMOVE, (ids,))
+            execute_later(connection, _REMOVE, (ids,))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from service.db.ids import new_ids
 from service.db.postgresql_faults import driver
-from service.db.postgresql_rows import copy_rows, json_rows
+from service.db.postgresql_rows import copy_rows, execute_later, json_rows
 from service.results.model import Record, Recorded, ResultType
 from service.results.sqlite import (
     PUT_STATE,
@@ -75,7 +75,7 @@ class PostgresResultStore:
             ends = ((one.run_id, one.fence, one.started_ms, one.body) for _, one in finals)
             copy_rows(connection, _FINAL, _FINAL_TYPES, ends)
         for rows_of_checks in _one_of_each(state_rows(finals)):
-            execute(_STATE, (json_rows(_STATE_COLUMNS, rows_of_checks),))
+            execute_later(connection, _STATE, (json_rows(_STATE_COLUMNS, rows_of_checks),))
         return named
 
     def is_known(self, connection: Connection, check_id: str, run_id: int, fence: int) -> bool:

@@ -23,6 +23,7 @@ from service.db.engine import (
     need_alone,
 )
 from service.db.postgresql import PostgresDatabase, open_postgresql
+from service.db.postgresql_rows import execute_delayed, execute_later
 from service.db.savepoints import attempt
 from service.notices import GatheredNotice, SharedNotice
 from tests.builders.patience import LONG_S
@@ -94,6 +95,17 @@ def brief(request: pytest.FixtureRequest) -> Line | None:
 
 def add(number: int) -> Callable[[Connection], int]:
     return lambda connection: connection.execute(INSERT, {"id": number}).rowcount
+
+
+def add_later(*numbers: int) -> Callable[[Connection], list[int]]:
+    """Rows that nobody reads in the transaction; returns those that it sees all the same."""
+
+    def change(connection: Connection) -> list[int]:
+        for number in numbers:
+            execute_later(connection, "INSERT INTO note (id) VALUES (%s)", (number,))
+        return list(connection.execute(IDS).scalars())
+
+    return change
 
 
 def count_up(connection: Connection) -> None:
@@ -423,3 +435,34 @@ async def test_changes_wait_while_the_server_restarts_and_are_refused_when_it_st
                 await impatient.write(add(2))
             await impatient.close()
             await asyncio.to_thread(server.start)
+
+
+async def test_what_a_brief_change_leaves_for_its_commit_is_stored_with_it(
+    database: PostgresDatabase,
+) -> None:
+    assert await database.write(add_later(1, 2), brief=Line.RESULTS) == []
+    assert await database.read(lambda c: list(c.execute(IDS).scalars())) == [1, 2]
+    assert await database.write(add_later(3)) == [1, 2, 3]
+
+
+async def test_a_commit_that_fails_with_what_was_left_for_it_stores_nothing(
+    database: PostgresDatabase,
+) -> None:
+    await database.write(add(2))
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        await database.write(add_later(1, 2), brief=Line.RESULTS)
+    assert await count(database) == 1
+    assert await database.write(add_later(3), brief=Line.RESULTS) == [2]
+    assert await count(database) == 2
+
+
+async def test_a_brief_change_sees_what_it_has_left_for_its_commit_once_it_asks(
+    database: PostgresDatabase,
+) -> None:
+    def change(connection: Connection) -> list[int]:
+        add_later(1)(connection)
+        execute_delayed(connection)
+        return list(connection.execute(IDS).scalars())
+
+    assert await database.write(change, brief=Line.CLAIMS) == [1]
+    assert await count(database) == 1
