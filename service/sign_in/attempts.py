@@ -83,6 +83,8 @@ class SignInLimits:
         wait_ms = refused_ms = 0
         for count, hashed in hashes.items():
             allowance = self.allowances[count[0]]
+            if not allowance.requests:
+                continue
             pace = Pace.of(allowance, ticks_per_s=_MS_PER_S)
             patience_ms = round(allowance.patience_s * _MS_PER_S)
             # The clock may have been set back since.

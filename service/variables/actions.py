@@ -104,14 +104,15 @@ def replace(
 ) -> None:
     """Make these the variables of a check or a group; a secret that is sent empty keeps its value.
 
+    A value that is kept where it is stays as it is stored, whether or not it can be read.
     `kept_from`: whose values are kept. None: its own.
 
     Raises:
-        InvalidError: a new secret is empty, the value of a kept one cannot be read, or they are
-            more than one owner may have.
+        InvalidError: a new secret is empty, the value of one that is kept elsewhere cannot be
+            read, or they are more than one owner may have.
     """
     before = {row.key: row for row in store.list_all(connection, kept_from or owner)}
-    sealing = _VariableWriter(vault, owner)
+    sealing = _VariableWriter(vault, owner, keeps_unread=True)
     rows = [
         sealing.row(one.key, one, before=before.get(one.key), field=f"{FIELD}[{order}].value")
         for order, one in enumerate(wanted)
@@ -131,17 +132,24 @@ def forget(connection: Connection, owner: Owner) -> None:
 class _VariableWriter:
     vault: Vault
     owner: Owner
+    keeps_unread: bool = False
+    """Whether a kept value may be one that cannot be read any more."""
 
     def row(
         self, key: str, sent: VariableValue, *, before: VariableRow | None, field: str = "value"
     ) -> VariableRow:
         """What was sent as it is stored; `before` is what it takes the place of."""
         is_kept = sent.value == HIDDEN or (sent.secret and not sent.value)
-        value = self._kept(sent, before, field) if is_kept else sent.value
+        place = self.owner.place(key, secret=sent.secret)
+        if is_kept and self.keeps_unread and before is not None and before.place == place:
+            encrypted = before.value
+        else:
+            value = self._kept(sent, before, field) if is_kept else sent.value
+            encrypted = self.vault.encrypt(value, place)
         return VariableRow(
             owner=self.owner,
             key=key,
-            value=self.vault.encrypt(value, self.owner.place(key, secret=sent.secret)),
+            value=encrypted,
             locked=sent.locked,
             secret=sent.secret,
         )

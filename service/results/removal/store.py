@@ -12,7 +12,25 @@ _NEXT_CHECK: Final = select(func.min(result.c.check_id)).where(
     result.c.check_id > bindparam("after_id")
 )
 _NEXT_OLD: Final = _NEXT_CHECK.where(result.c.ts < bindparam("before_ms"))
-_OLDEST: Final = select(func.min(result.c.ts)).where(result.c.check_id == bindparam("of_check"))
+# From one check to the next by the index, in one statement: each trial has a check of its own.
+_CHECKS: Final = _NEXT_CHECK.with_only_columns(func.min(result.c.check_id).label("id")).cte(
+    "checks", recursive=True
+)
+_EACH_CHECK: Final = _CHECKS.union_all(
+    select(
+        select(func.min(result.c.check_id))
+        .where(result.c.check_id > _CHECKS.c.id)
+        .scalar_subquery()
+    ).where(_CHECKS.c.id.is_not(None))
+)
+_NEXT_OF_CHECKS: Final = (
+    select(_EACH_CHECK.c.id)
+    .where(
+        select(func.min(result.c.ts)).where(result.c.check_id == _EACH_CHECK.c.id).scalar_subquery()
+        < bindparam("before_ms")
+    )
+    .limit(1)
+)
 _OLD: Final = (
     select(result.c.ts, result.c.id, result.c.run_id, result.c.result_type)
     .where(result.c.check_id == bindparam("check_id"), result.c.ts < bindparam("before_ms"))
@@ -53,14 +71,9 @@ def next_check_before(connection: Connection, *, after_id: str, before_ms: int) 
     """
     if connection.dialect.name == "postgresql":
         return _next_of_partitions(connection, after_id, before_ms)
-    check_id: str | None = after_id
-    while True:
-        check_id = connection.execute(_NEXT_CHECK, {"after_id": check_id}).scalar_one()
-        if check_id is None:
-            return None
-        oldest_ms: int | None = connection.execute(_OLDEST, {"of_check": check_id}).scalar_one()
-        if oldest_ms is not None and oldest_ms < before_ms:
-            return check_id
+    asked = {"after_id": after_id, "before_ms": before_ms}
+    check_id: str | None = connection.execute(_NEXT_OF_CHECKS, asked).scalar()
+    return check_id
 
 
 def _next_of_partitions(connection: Connection, after_id: str, before_ms: int) -> str | None:

@@ -46,6 +46,15 @@ async def test_one_that_a_limit_refuses_is_counted_by_no_other(limits: SignInLim
     assert [await limits.wait_s(USER) for _ in range(3)] == [0] * 3
 
 
+async def test_a_class_without_a_limit_refuses_nothing(api: PublicApi, clock: SetClock) -> None:
+    unlimited = SignInLimits(
+        api.database, clock, PEPPER, {RateClass.SIGN_INS: Allowance(0), USER[0]: Allowance(1)}
+    )
+    assert [await unlimited.wait_s(PLACE) for _ in range(3)] == [0] * 3
+    assert await unlimited.wait_s(PLACE, USER) == 0
+    assert await unlimited.wait_s(PLACE, USER) > 0
+
+
 async def test_they_pass_again_as_time_goes_on_and_when_the_clock_was_set_back(
     limits: SignInLimits, clock: SetClock
 ) -> None:
