@@ -32,6 +32,8 @@ async def measure(address: str, jobs: int, batch: int, *, stores: bool) -> dict[
     queue = PgQueuer(driver)
     pool = await asyncpg.create_pool(address, min_size=8, max_size=8)
     await pool.execute(_TABLE)
+    await pool.execute("VACUUM (ANALYZE)")
+    await pool.execute("CHECKPOINT")
     done = 0
 
     @queue.entrypoint("check")

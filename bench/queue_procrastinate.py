@@ -11,6 +11,7 @@ import sys
 import time
 
 import procrastinate
+import psycopg
 
 
 async def measure(address: str, jobs: int, at_once: int) -> dict[str, float]:
@@ -31,6 +32,9 @@ async def measure(address: str, jobs: int, at_once: int) -> dict[str, float]:
         if not await app.check_connection_async():
             await app.schema_manager.apply_schema_async()
         await check.batch_defer_async(*({"number": number} for number in range(jobs)))
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("VACUUM (ANALYZE)")
+            connection.execute("CHECKPOINT")
         began = time.perf_counter()
         await app.run_worker_async(
             wait=False, concurrency=at_once, delete_jobs="always", install_signal_handlers=False

@@ -71,7 +71,7 @@ class SignInLimits:
 
     def _take_turn(self, connection: Connection, counts: tuple[Count, ...]) -> _Turn:
         turn = self._find_turn(connection, counts)
-        if not turn.refused_ms:
+        if turn.until_ms and not turn.refused_ms:
             store.put_limits(connection, turn.until_ms)
         return turn
 
