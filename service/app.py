@@ -58,7 +58,9 @@ from service.http.dependencies import Backend
 from service.http.error_responses import error_response
 from service.http.errors import ApiError, NoRoomError
 from service.http.performance.fast_path import FastPath
-from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.http.rate_limits import shared_counts
+from service.http.rate_limits.rate_limit import Allowance, RateClass, RateLimits
+from service.http.rate_limits.shared_counts import SharedCounts
 from service.idempotency import idempotency
 from service.idempotency.idempotency import IdempotencyStore
 from service.jobs import settle
@@ -173,6 +175,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
             *_status_mails(settings, clock, pepper),
             *_history(clock, settings, artifacts),
             *await _copies(database, clock, archive, metrics),
+            *_request_counts(settings, database, backend.limits),
         ]
         delivery = Delivery(database, clock, vault, backend.sending)
         loops = {
@@ -329,6 +332,17 @@ def _history(clock: Clock, settings: Settings, artifacts: ObjectStore) -> tuple[
         ),
         Periodic(name="retention", act=retention.sweep, every_s=_SWEEP_S),
     )
+
+
+def _request_counts(
+    settings: Settings, database: Database, limits: RateLimits
+) -> tuple[Periodic, ...]:
+    """What lets services that share a database count requests together."""
+    if not isinstance(settings.database, PostgresUrl):
+        return ()
+    counts = SharedCounts(limits)
+    counts.listen(database)
+    return (Periodic(name="request-counts", act=counts.tell, every_s=shared_counts.EVERY_S),)
 
 
 async def _copies(

@@ -35,7 +35,7 @@ from service.heartbeats.actions import ReceivedPing, take_pings
 from service.http.auth import refuse_early
 from service.http.errors import InvalidError, LocationKeyError
 from service.http.performance.fast_path import EncodedJson
-from service.http.rate_limit import RateClass, RateLimits, place_of
+from service.http.rate_limits.rate_limit import RateClass, RateLimits, place_of
 from service.jobs import actions as jobs
 from service.jobs.long_poll import Caller, ClaimQueue
 from service.jobs.model import LEASE_MS, Claimant, fence_number, job_number

@@ -20,7 +20,7 @@ from service.heartbeats.model import Event, PingState, TimerState
 from service.http.auth import CallerDep, refuse_early
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import NotFoundError
-from service.http.rate_limit import RateClass, RateLimits, place_of
+from service.http.rate_limits.rate_limit import RateClass, RateLimits, place_of
 from service.http.routing import answers, json, json_model, keyed_operations
 from service.http.schema import NO_NUL, ResponseModel
 from service.http.times import Moment, WindowDep, moment

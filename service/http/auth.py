@@ -11,7 +11,7 @@ from starlette.types import Scope
 from service.accounts.model import Caller, Role
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import ForbiddenError, TooManyError, UnauthorizedError
-from service.http.rate_limit import RateClass, class_of, place_of
+from service.http.rate_limits.rate_limit import RateClass, class_of, place_of
 from service.http.validation import check_query, check_repeated
 
 KNOWN_CALLER: Final = "picket.caller"

@@ -16,7 +16,7 @@ from service.clickhouse.copies import ClickHouse
 from service.clock import Clock
 from service.db.engine import Database
 from service.exporter.pages import Exporter
-from service.http.rate_limit import RateLimits
+from service.http.rate_limits.rate_limit import RateLimits
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams
 from service.locations.regions import NO_REGIONS, RegionLocations
@@ -52,7 +52,7 @@ class Backend:
     mqtt: MqttHub
     """Clients that are told of the results of test sessions."""
     limits: RateLimits
-    """Those that each replica counts by itself."""
+    """Those that replicas count by themselves, and tell each other of."""
     sign_in_limits: SignInLimits
     """Those that all replicas share."""
     vault: Vault

@@ -22,7 +22,7 @@ from service.audit.model import Entry
 from service.http.auth import CallerDep
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import InvalidError
-from service.http.rate_limit import address_of
+from service.http.rate_limits.rate_limit import address_of
 from service.http.routing import operation_id
 from service.http.validation import ignored_header
 from service.idempotency.model import IdempotentRequest, StoredResponse

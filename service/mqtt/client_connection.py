@@ -16,7 +16,7 @@ from websockets.frames import CloseCode
 
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.http.dependencies import Backend
-from service.http.rate_limit import RateClass, place_of
+from service.http.rate_limits.rate_limit import RateClass, place_of
 from service.mqtt.codec import (
     PING_RESPONSE,
     REFUSED,

@@ -17,7 +17,7 @@ from service.http.auth import CallerDep
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import ConflictError, InvalidError, StillRunningError
 from service.http.mutations import Changed, ChangeDep, CreateDep, Mutation, sent_fields
-from service.http.rate_limit import address_of
+from service.http.rate_limits.rate_limit import address_of
 from service.http.responses import PageDep, page_of
 from service.http.routing import answers, json, keyed_operations, operation_id
 from service.http.schema import NO_NUL

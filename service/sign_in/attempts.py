@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from service.accounts.keys import Pepper
 from service.clock import Clock
 from service.db.engine import Database
-from service.http.rate_limit import ALLOWANCES, Allowance, Pace, RateClass
+from service.http.rate_limits.rate_limit import ALLOWANCES, Allowance, Pace, RateClass
 from service.sign_in import store
 
 Count = tuple[RateClass, str]

@@ -14,7 +14,7 @@ from contract.targets import format_value
 from service.http.auth import refuse_early
 from service.http.dependencies import Backend
 from service.http.errors import ConflictError, InvalidError, TooLargeError
-from service.http.rate_limit import RateClass, place_of
+from service.http.rate_limits.rate_limit import RateClass, place_of
 from service.mail.rules import find_address_problem
 from service.status_pages import actions as status_pages
 from service.status_pages.public import read_page_key

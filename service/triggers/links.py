@@ -20,7 +20,7 @@ from service.http.errors import (
     RunNotPassedError,
     StillRunningError,
 )
-from service.http.rate_limit import RateClass, address_of
+from service.http.rate_limits.rate_limit import RateClass, address_of
 from service.http.routing import answers, open_operations, operation_id
 from service.http.schema import NO_NUL, Text
 from service.results.model import ResultType, RunStatus, StoredResult

@@ -25,7 +25,7 @@ from service.db.engine import Database
 from service.db.tables.metadata import metadata
 from service.exporter.pages import exporter_of
 from service.http.dependencies import Backend
-from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.http.rate_limits.rate_limit import Allowance, RateClass, RateLimits
 from service.http.server.websocket import OPTIONS
 from service.idempotency.idempotency import IdempotencyStore
 from service.live.streams import LiveStreams

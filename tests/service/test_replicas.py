@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import aiohttp
 import psycopg
@@ -102,6 +103,21 @@ async def test_guesses_of_a_password_are_counted_together(replicas: Replicas) ->
     assert statuses == [422] * 10
     assert (await sign_in(replicas.one, **form)).status == 429
     assert (await sign_in(replicas.two, **form)).status == 429
+
+
+async def test_requests_of_a_key_are_counted_together(replicas: Replicas) -> None:
+    """It may list results 60 times a minute; alone, neither service would refuse the 59th."""
+    path = f"/v1/check-results/{uuid4()}"
+
+    async def ask(at: RunningService) -> int:
+        return (await at.alice.get(path)).status
+
+    assert [await ask(replicas.one) for _ in range(60)] == [404] * 60
+    for _ in range(58):
+        if await ask(replicas.two) == 429:
+            return
+        await asyncio.sleep(0.25)
+    pytest.fail("The second service never knew what the first one had let pass.")
 
 
 async def test_a_page_is_told_of_what_the_other_one_stored(replicas: Replicas) -> None:

@@ -9,7 +9,7 @@ from service.accounts.model import Role
 from service.audit import audit
 from service.audit.model import Entry
 from service.http.errors import ForbiddenError
-from service.http.rate_limit import address_of
+from service.http.rate_limits.rate_limit import address_of
 from service.web.visit import Visit
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute
 
 from service.http.auth import refuse_early
 from service.http.errors import ApiError, InvalidError, NotFoundError, TooManyError
-from service.http.rate_limit import RateClass
+from service.http.rate_limits.rate_limit import RateClass
 from service.sign_in import actions as sign_in
 from service.sign_in.model import LONGEST_SESSION_MS, SESSION_MS, NewSession, Principal
 from service.users import actions as users

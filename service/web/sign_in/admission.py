@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from service.audit import audit
 from service.audit.model import Entry
 from service.http.dependencies import Backend
-from service.http.rate_limit import address_of
+from service.http.rate_limits.rate_limit import address_of
 from service.sign_in import actions as sign_in
 from service.sign_in.model import LONGEST_SESSION_MS, NewSession
 from service.web.cookies import SESSION_COOKIE, PrivateCookies

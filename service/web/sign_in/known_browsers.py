@@ -13,7 +13,7 @@ from starlette.responses import Response
 from service.accounts.keys import Pepper
 from service.http.auth import refuse_early
 from service.http.dependencies import Backend
-from service.http.rate_limit import RateClass, place_of
+from service.http.rate_limits.rate_limit import RateClass, place_of
 from service.users.model import Credentials
 from service.web.cookies import BROWSER_COOKIE, PrivateCookies
 

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from service.http.auth import refuse_early
 from service.http.dependencies import Backend
 from service.http.errors import ApiError, NotFoundError
-from service.http.rate_limit import RateClass, address_of, place_of
+from service.http.rate_limits.rate_limit import RateClass, address_of, place_of
 from service.oidc.actions import sign_in_identity
 from service.oidc.login_state import ATTEMPT_MS, new_attempt, read_attempt, write_attempt
 from service.oidc.model import LoginAttempt, OidcFailedError, OidcIdentity, OidcRefusedError

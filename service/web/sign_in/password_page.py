@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from service.http.auth import refuse_early
 from service.http.dependencies import Backend
 from service.http.errors import InvalidError, NotFoundError
-from service.http.rate_limit import RateClass, place_of
+from service.http.rate_limits.rate_limit import RateClass, place_of
 from service.sign_in import actions as sign_in
 from service.sign_in.model import NewSession
 from service.users.model import LEAST_PASSWORD_LETTERS, UserRow

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 from service.http.auth import refuse_early
 from service.http.dependencies import Backend
 from service.http.errors import TooManyError, UnauthorizedError
-from service.http.rate_limit import RateClass, address_of, place_of
+from service.http.rate_limits.rate_limit import RateClass, address_of, place_of
 from service.sign_in import actions as sign_in
 from service.sign_in.model import NewSession, Principal
 from service.users import actions as users

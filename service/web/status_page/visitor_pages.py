@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from service.db.engine import NoticesLost
 from service.http.auth import limit_by_address, refuse_early
 from service.http.errors import ApiError, NotFoundError, phrase
-from service.http.rate_limit import RateClass, place_of
+from service.http.rate_limits.rate_limit import RateClass, place_of
 from service.incidents.model import StatusChanged
 from service.status_pages.public import read_page_key
 from service.status_pages.rules import find_slug_problem

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
-from service.http.rate_limit import ALLOWANCES, RateClass
+from service.http.rate_limits.rate_limit import ALLOWANCES, RateClass
 from tests.servers.service import RunningService, serve_service
 
 BEAT = {"period": 1, "periodUnit": "minutes", "grace": 30, "graceUnit": "seconds"}

@@ -1,7 +1,7 @@
 import pytest
 from starlette.requests import HTTPConnection
 
-from service.http.rate_limit import address_of, place_of
+from service.http.rate_limits.rate_limit import address_of, place_of
 
 
 def a_request(host: str | None) -> HTTPConnection:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.http.rate_limit import ALLOWANCES, Allowance, RateClass, RateLimit
+from service.http.rate_limits.rate_limit import ALLOWANCES, Allowance, RateClass, RateLimit
 from service.settings import Settings
 
 
@@ -39,6 +39,33 @@ def test_a_whole_minutes_worth_may_come_at_once_and_then_drips() -> None:
     now_s = 10.0
     assert rate.wait_s("a") == 0
     assert rate.wait_s("a") == 10
+
+
+def test_what_goes_on_elsewhere_counts_and_leaves_nobody_worse_than_refused() -> None:
+    now_s = 0.0
+    rate = RateLimit(Allowance(6), monotonic=lambda: now_s)
+    rate.count_elsewhere("a", 4)
+    assert [rate.wait_s("a") for _ in range(3)] == [0, 0, 10]
+    rate.count_elsewhere("a", 1_000)
+    assert (rate.wait_s("a"), rate.wait_s("b")) == (10, 0)
+
+
+def test_each_request_that_went_on_is_told_once_and_none_that_was_refused() -> None:
+    rate = RateLimit(Allowance(2), monotonic=lambda: 0.0)
+    for _ in range(3):
+        rate.wait_s("a")
+    rate.count_elsewhere("b", 1)
+    assert rate.take_untold() == [("a", 2)]
+    assert rate.take_untold() == []
+
+
+def test_requests_are_told_once_they_are_a_hundredth_of_the_allowance() -> None:
+    rate = RateLimit(Allowance(300), monotonic=lambda: 0.0)
+    told = []
+    for _ in range(4):
+        rate.wait_s("a")
+        told += rate.take_untold()
+    assert told == [("a", 3)]
 
 
 def test_without_settings_there_are_as_many_requests_as_at_the_established_service() -> None:

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from service.accounts.model import Role
 from service.alert_channels.sending.egress import EgressRule
-from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.http.rate_limits.rate_limit import Allowance, RateClass, RateLimits
 from service.oidc.login_state import (
     ATTEMPT_MS,
     challenge_of,

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 
 from service.clock import Clock
 from service.db.tables.sign_in import sign_in_limit
-from service.http.rate_limit import Allowance, RateClass
+from service.http.rate_limits.rate_limit import Allowance, RateClass
 from service.sign_in import actions
 from service.sign_in.attempts import SignInLimits
 from tests.servers.public_api import PEPPER, PublicApi

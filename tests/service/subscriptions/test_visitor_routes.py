@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from service.accounts.keys import Pepper
 from service.db.tables.status_pages import status_mail, status_subscription
-from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.http.rate_limits.rate_limit import Allowance, RateClass, RateLimits
 from service.subscriptions.actions import forget_unconfirmed
 from service.subscriptions.rules import make_signature
 from tests.builders.status_pages import PAGES, a_page

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from service.accounts.model import Role
 from service.clock import Clock
-from service.http.rate_limit import ALLOWANCES, Allowance, RateClass
+from service.http.rate_limits.rate_limit import ALLOWANCES, Allowance, RateClass
 from service.sign_in import actions as sign_in
 from service.sign_in.attempts import SignInLimits
 from service.sign_in.model import Principal

@@ -1,7 +1,7 @@
 """Rate limits, and the addresses by which they count clients without a key."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv6Address, IPv6Network, ip_address
@@ -11,6 +11,8 @@ from starlette.requests import HTTPConnection
 
 _MOST_NAMES: Final = 10_000
 """How many clients a class remembers; the least recent one is forgotten, which resets its limit."""
+_PARTS: Final = 100
+"""Other processes are told of a client once for each such part of what it may send."""
 
 
 class RateClass(StrEnum):
@@ -122,7 +124,7 @@ class Pace:
 
 
 class RateLimits:
-    """Counts requests by class and client, in this process."""
+    """Counts requests by class and client: those of this process, and those it is told of."""
 
     def __init__(
         self,
@@ -140,6 +142,18 @@ class RateLimits:
         """Count one request; 0 when it may go on, else how long to wait before the next try."""
         return self._of[kind].wait_s(name)
 
+    def take_untold(self) -> Sequence[tuple[RateClass, str, int]]:
+        """Requests that went on here and that other processes should know of, by client."""
+        return [
+            (kind, name, requests)
+            for kind, limit in self._of.items()
+            for name, requests in limit.take_untold()
+        ]
+
+    def count_elsewhere(self, kind: RateClass, name: str, requests: int) -> None:
+        """Count requests of a client that went on in another process."""
+        self._of[kind].count_elsewhere(name, requests)
+
 
 class RateLimit:
     """The limit of one class."""
@@ -148,7 +162,9 @@ class RateLimit:
         self._monotonic = monotonic
         self._is_limited = allowance.requests > 0
         self._pace = Pace.of(allowance, ticks_per_s=_NS_PER_S)
+        self._worth_telling = max(1, allowance.requests // _PARTS)
         self._free_at_ns: OrderedDict[str, int] = OrderedDict()
+        self._untold: dict[str, int] = {}
 
     def wait_s(self, name: str) -> float:
         """Count one request; 0 when it may go on, else how long to wait before the next try."""
@@ -158,11 +174,29 @@ class RateLimit:
         free_at_ns, early_ns = self._pace.advance(self._free_at_ns.get(name, now_ns), now_ns)
         if early_ns > 0:
             return early_ns / _NS_PER_S
+        self._untold[name] = self._untold.get(name, 0) + 1
+        self._note(name, free_at_ns)
+        return 0
+
+    def take_untold(self) -> Sequence[tuple[str, int]]:
+        """Clients of whom enough went on here, and how much; each request is taken once."""
+        taken = [one for one in self._untold.items() if one[1] >= self._worth_telling]
+        for name, _ in taken:
+            del self._untold[name]
+        return taken
+
+    def count_elsewhere(self, name: str, requests: int) -> None:
+        """Count requests that went on in another process; no more than the allowance counts."""
+        now_ns = self._now_ns()
+        free_at_ns = max(self._free_at_ns.get(name, now_ns), now_ns) + requests * self._pace.step
+        self._note(name, min(free_at_ns, now_ns + self._pace.span))
+
+    def _note(self, name: str, free_at_ns: int) -> None:
         self._free_at_ns[name] = free_at_ns
         self._free_at_ns.move_to_end(name)
         if len(self._free_at_ns) > _MOST_NAMES:
-            self._free_at_ns.popitem(last=False)
-        return 0
+            forgotten, _ = self._free_at_ns.popitem(last=False)
+            self._untold.pop(forgotten, None)
 
     def _now_ns(self) -> int:
         return round(self._monotonic() * _NS_PER_S)
