@@ -88,6 +88,13 @@ SERVICE_ROWS: Final = (
         ),
     ),
     (
+        "ENVIRONMENT_URL_HOSTS",
+        (
+            "Hosts at which trigger links may run checks (environmentUrl), such as "
+            "*.preview.example.com. Default: none."
+        ),
+    ),
+    (
         "SERVICE_MASTER_KEY",
         (
             "The key that encrypts secrets in the database: 32 bytes in hex or base64. "

@@ -467,6 +467,7 @@ def _backend(  # noqa: PLR0913 - what a service is made of
         exporter=exporter_of(database, time.monotonic),
         addresses=settings.static_addresses,
         regions=settings.region_locations,
+        environment_hosts=settings.environment_hosts,
         badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,
         sends_status_mails=settings.smtp_server is not None and settings.public_url is not None,
         sending=_sending_tools(settings),

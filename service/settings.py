@@ -16,6 +16,7 @@ from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
 from service.accounts.model import Role
 from service.addresses.model import NO_ADDRESSES, StaticAddresses, parse_addresses
 from service.alert_channels.sending.egress import Network, parse_networks
+from service.checks.environment_urls import NO_HOSTS, EnvironmentHosts, parse_hosts
 from service.errors import SettingsError
 from service.locations.regions import NO_REGIONS, RegionLocations, parse_regions
 from service.mail.model import Sender, SmtpServer
@@ -124,6 +125,8 @@ class Settings:
     """STATIC_ADDRESSES: where agents' requests come from, as in cellar=192.0.2.7."""
     region_locations: RegionLocations = NO_REGIONS
     """REGION_LOCATIONS: private locations that run what names a region, as in *=default."""
+    environment_hosts: EnvironmentHosts = NO_HOSTS
+    """ENVIRONMENT_URL_HOSTS: hosts at which trigger links may run checks, as in *.example.com."""
     master_keys: tuple[bytes, ...] = field(default=(), repr=False)
     """SERVICE_MASTER_KEY: what secrets are encrypted with in the database, the current key first.
     Empty: the key in the file master-key beside the database, which a first start makes."""
@@ -304,6 +307,7 @@ def _known(reading: _Reading) -> Settings:
         badge_access=reading.value("BADGE_ACCESS", _badges, default=BadgeAccess.KEY),
         static_addresses=reading.value("STATIC_ADDRESSES", parse_addresses, default=NO_ADDRESSES),
         region_locations=reading.value("REGION_LOCATIONS", parse_regions, default=NO_REGIONS),
+        environment_hosts=reading.value("ENVIRONMENT_URL_HOSTS", parse_hosts, default=NO_HOSTS),
         master_keys=reading.value("SERVICE_MASTER_KEY", parse_keys, default=()),
         key_pepper=reading.value("KEY_PEPPER", _pepper, default=None),
         api_requests=reading.value("API_REQUESTS_PER_MINUTE", _count, default=600),

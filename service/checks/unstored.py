@@ -6,9 +6,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from contract.checks import CheckType, Lane
+from contract.checks import HTTP_TYPES, CheckType, Lane
 from service.checks.actions import find
 from service.checks.changes import build_stored_doc, resolve_whole
+from service.checks.environment_urls import VARIABLE, move_url
 from service.checks.model import NO_LOCATION, UnstoredCheck
 from service.checks.resolve import read_variables
 from service.checks.schemas import CheckWrite
@@ -41,6 +42,9 @@ class RunTerms:
     """They override its own."""
     updates_snapshots: bool = False
     """A browser check writes its snapshots anew."""
+    environment_url: str | None = None
+    """Where requests of URL and API checks go instead; scripts have it as `ENVIRONMENT_URL`. None:
+    to their own addresses."""
 
 
 def prepare_unstored(
@@ -102,7 +106,8 @@ class _Preparation:
         """The check in its group; `kept_from` is the check whose values hidden variables have."""
         check_id = new_id(self.scope.now_ms)
         updates = {"updateSnapshots": True} if terms.updates_snapshots else {}
-        doc = {**self.doc, **_choose_place(terms.slug), **updates}
+        moved = _choose_url(self.kind, self.doc, terms.environment_url)
+        doc = {**self.doc, **_choose_place(terms.slug), **updates, **moved}
         effect = resolve_whole(
             self.connection, self.scope, doc, kind=self.kind, group=self._find_group(terms)
         )
@@ -110,7 +115,9 @@ class _Preparation:
             raise InvalidError(NO_LOCATION, keys=("locations", "privateLocations"))
         of_group = terms.group.variables if terms.group else ()
         self._put_variables(
-            check_id, _merge(own, terms.variables, of_group), kept_from=kept_from or terms.like
+            check_id,
+            _merge(own, (*terms.variables, *_environment(terms)), of_group),
+            kept_from=kept_from or terms.like,
         )
         columns = encrypt(
             {"doc": doc, **effect.columns},
@@ -149,6 +156,18 @@ class _Preparation:
 
 def _choose_place(slug: str | None) -> Mapping[str, Any]:
     return {"privateLocations": [slug], "locations": []} if slug is not None else {}
+
+
+def _choose_url(kind: CheckType, doc: Mapping[str, Any], url: str | None) -> Mapping[str, Any]:
+    if url is None or kind not in HTTP_TYPES:
+        return {}
+    request = doc["request"]
+    return {"request": {**request, "url": move_url(request["url"], url)}}
+
+
+def _environment(terms: RunTerms) -> tuple[EnvironmentVariable, ...]:
+    url = terms.environment_url
+    return (EnvironmentVariable(key=VARIABLE, value=url),) if url is not None else ()
 
 
 def _merge(

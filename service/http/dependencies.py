@@ -12,6 +12,7 @@ from service.accounts.keys import Pepper
 from service.addresses.model import NO_ADDRESSES, StaticAddresses
 from service.alert_channels.sending.outgoing import SendingTools
 from service.bundles.files import BundleFiles
+from service.checks.environment_urls import NO_HOSTS, EnvironmentHosts
 from service.clickhouse.copies import ClickHouse
 from service.clock import Clock
 from service.db.engine import Database
@@ -68,6 +69,8 @@ class Backend:
     """Where checks' requests come from, as the operator has set it."""
     regions: RegionLocations = NO_REGIONS
     """Where checks that name a region run, as the operator has set it."""
+    environment_hosts: EnvironmentHosts = NO_HOSTS
+    """At which hosts links may run checks, as the operator has set it."""
     badges_for_anyone: bool = False
     """Whether badges need no API key."""
     sends_status_mails: bool = False

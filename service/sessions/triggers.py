@@ -18,6 +18,7 @@ from service.checks import actions as checks
 from service.checks.model import CheckRow, CheckToRun
 from service.db.ids import new_id, new_ids
 from service.groups import actions as groups
+from service.groups.model import GroupRow
 from service.http.errors import ConflictError, InvalidError, NotFoundError
 from service.jobs import actions as jobs
 from service.jobs.model import NewRun
@@ -66,6 +67,15 @@ def trigger(
     store.insert_sessions(connection, started, account_id=account_id)
     jobs.add(connection, list(chain.from_iterable(map(starter.runs, ids, chosen))))
     return started
+
+
+def list_checks(connection: Connection, account_id: str, target: Target) -> list[str]:
+    """The ids of the activated checks that the target means.
+
+    Raises:
+        NotFoundError: it means none. A heartbeat is never run on demand.
+    """
+    return [check.id for check in _chosen(connection, account_id, target)]
 
 
 def _needed(wanted: MatchTags | None) -> frozenset[str] | None:
@@ -175,10 +185,7 @@ def run_group(
         InvalidError: none of them runs at the location.
     """
     group = groups.find(connection, account_id, wanted.group_id)
-    members = checks.list_runnable_members(connection, account_id, group.id)
-    rows = [row for row in members if row.type != CheckType.HEARTBEAT]
-    if not rows:
-        raise NotFoundError(f"No check of the group {group.name} can be run.")
+    rows = _members(connection, group)
     places = _places(connection, account_id, rows, wanted.location)
     run = _Run(new_id(now_ms), account_id, now_ms)
     sessions = [
@@ -188,6 +195,24 @@ def run_group(
     for _ in range(min(group.doc["concurrency"], len(sessions))):
         pass_turn(connection, run.id, now_ms=now_ms)
     return tuple(find(connection, account_id, session.id) for session in sessions)
+
+
+def list_of_group(connection: Connection, account_id: str, group_id: int) -> list[str]:
+    """The ids of a group's activated checks that can be run on demand, in the group's order.
+
+    Raises:
+        NotFoundError: the account has no such group, or none of its checks runs on demand.
+    """
+    group = groups.find(connection, account_id, group_id)
+    return [row.id for row in _members(connection, group)]
+
+
+def _members(connection: Connection, group: GroupRow) -> list[CheckRow]:
+    members = checks.list_runnable_members(connection, group.account_id, group.id)
+    rows = [row for row in members if row.type != CheckType.HEARTBEAT]
+    if not rows:
+        raise NotFoundError(f"No check of the group {group.name} can be run.")
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

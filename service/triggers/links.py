@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from fastapi import Depends, Path, Query
@@ -11,11 +12,11 @@ from starlette.responses import JSONResponse, Response
 
 from service.audit import audit
 from service.audit.model import Entry
+from service.checks.unstored import RunTerms
 from service.http.auth import refuse_early
 from service.http.dependencies import Backend, BackendDep
 from service.http.error_responses import body_of
 from service.http.errors import (
-    InvalidError,
     NotFoundError,
     RunNotPassedError,
     StillRunningError,
@@ -24,12 +25,21 @@ from service.http.rate_limits.rate_limit import RateClass, address_of
 from service.http.routing import answers, open_operations, operation_id
 from service.http.schema import NO_NUL, Text
 from service.results.model import ResultType, RunStatus, StoredResult
+from service.sessions.ad_hoc.starting import run_elsewhere
 from service.sessions.model import Session
-from service.sessions.triggers import GroupRun, require_no_open_run, run_group, trigger
+from service.sessions.triggers import (
+    GroupRun,
+    list_checks,
+    list_of_group,
+    require_no_open_run,
+    run_group,
+    trigger,
+)
 from service.sessions.triggers import Target as Wanted
-from service.sessions.watching import SessionState, Watch
+from service.sessions.watching import SessionState, TestWatch, Watch
 from service.triggers import triggers
 from service.triggers.model import Runs, Target, TriggerRow, VerdictShown
+from service.vault.encryption import Scope
 
 router = open_operations("Triggers")
 
@@ -47,22 +57,21 @@ GroupId = Annotated[int, Path(alias="groupId", ge=1, le=(1 << 63) - 1)]
 Token = Annotated[str, Path(pattern=NO_NUL, max_length=200)]
 
 
-def _read_location(
-    location: Annotated[
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What a call says besides its token."""
+
+    place: Annotated[
         Text | None,
         Query(alias="runLocation", description="Slug of a location: run only there."),
-    ] = None,
+    ] = None
     url: Annotated[
-        str | None, Query(alias="environmentUrl", description="Refused, because it has no effect.")
-    ] = None,
-) -> str | None:
-    if url:
-        raise InvalidError(
-            '"environmentUrl" would have no effect: the check runs with its own URL; omit it.',
-            keys=("environmentUrl",),
-            source="query",
-        )
-    return location or None
+        str | None,
+        Query(
+            alias="environmentUrl",
+            description="Run copies of the checks there, which count nowhere and alert nobody.",
+        ),
+    ] = None
 
 
 class _LinkCall:
@@ -72,12 +81,22 @@ class _LinkCall:
         self,
         request: Request,
         backend: BackendDep,
-        place: Annotated[str | None, Depends(_read_location)],
+        query: Annotated[_Query, Depends(_Query)],
     ) -> None:
         self.backend: Backend = backend
-        self.place = place
+        self.place = query.place or None
         """Slug. None: everywhere."""
+        self.url = backend.environment_hosts.read_url(query.url) if query.url else None
+        """Where the checks run instead. None: at their own addresses."""
         self._request = request
+
+    def run_elsewhere(
+        self, connection: Connection, row: TriggerRow, check_ids: Sequence[str], now_ms: int
+    ) -> Sequence[Session]:
+        """Start copies of these checks at the other address."""
+        scope = Scope(row.account_id, now_ms, self.backend.vault, self.backend.regions)
+        terms = RunTerms(slug=self.place, environment_url=self.url)
+        return run_elsewhere(connection, scope, check_ids, terms).sessions
 
     def noted(self, row: TriggerRow, target: Target, *, now_ms: int) -> Entry:
         """What the audit log keeps of it; whoever called has no key."""
@@ -88,7 +107,11 @@ class _LinkCall:
             operation=operation_id(route),
             resource=route.path.split("/")[1],
             resource_id=target.owner_id,
-            fields=("runLocation",) if self.place else (),
+            fields=tuple(
+                field
+                for field, value in (("environmentUrl", self.url), ("runLocation", self.place))
+                if value
+            ),
             address=address_of(self._request),
             at_ms=now_ms,
         )
@@ -102,13 +125,17 @@ async def run_check_by_link(check_id: CheckId, token: Token, call: CallDep) -> R
     """Run a check now and wait for its end: 200 when it passes, 503 when it does not.
 
     It needs no key but the token in the address. After 30 seconds the answer is 408, and the run
-    goes on. The calls of one trigger are limited to 10 a minute. Other query parameters, which
-    tell of a deployment, are passed over.
+    goes on. The calls of one trigger are limited to 10 a minute. With `environmentUrl` a copy of
+    the check runs at that address; what it brings counts for no check. Other query parameters,
+    which tell of a deployment, are passed over.
     """
     target = Target(Runs.CHECK, check_id)
     wanted = Wanted(check_ids=frozenset({check_id}), location=call.place)
 
     def start(connection: Connection, row: TriggerRow, now_ms: int) -> Sequence[Session]:
+        if call.url:
+            meant = list_checks(connection, row.account_id, wanted)
+            return call.run_elsewhere(connection, row, meant, now_ms)
         return trigger(connection, row.account_id, wanted, now_ms=now_ms)
 
     return await _run(call, target, token, start=start)
@@ -121,7 +148,8 @@ async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> R
     """Run a check group now and wait for its end: 200 when all of its checks pass, 503 otherwise.
 
     As with the link of a check; checks that do not run at `runLocation` are left out. While a run
-    of the group goes on, the answer is 409, and no other one begins.
+    of the group goes on, the answer is 409, and no other one begins. With `environmentUrl` copies
+    of all checks run at once at that address.
     """
     target, wanted = (
         Target(Runs.GROUP, str(group_id)),
@@ -129,6 +157,9 @@ async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> R
     )
 
     def start(connection: Connection, row: TriggerRow, now_ms: int) -> Sequence[Session]:
+        if call.url:
+            members = list_of_group(connection, row.account_id, group_id)
+            return call.run_elsewhere(connection, row, members, now_ms)
         require_no_open_run(connection, row.account_id, group_id)
         return run_group(connection, row.account_id, wanted, now_ms=now_ms)
 
@@ -149,9 +180,35 @@ async def _run(call: _LinkCall, target: Target, token: str, *, start: Start) -> 
 
     sessions = await backend.database.write(change)
     until_s = backend.monotonic() + MAX_WAIT_S
+    if sessions[0].test:
+        return _render_verdict(await _await_copies(backend, row, sessions[0].test.test_session_id))
     return _render_verdict(
         [await _await_end(backend, row, one, until_s=until_s) for one in sessions]
     )
+
+
+async def _await_copies(backend: Backend, row: TriggerRow, test_id: str) -> list[SessionState]:
+    """The sessions of copies at their end.
+
+    Raises:
+        StillRunningError: they have not all ended in time.
+    """
+    try:
+        seen = await TestWatch(backend, row.account_id, test_id).await_end(max_wait_s=MAX_WAIT_S)
+    except StillRunningError as problem:
+        raise StillRunningError(
+            f"The run has not ended within {MAX_WAIT_S} s, and continues as test session {test_id};"
+            " the link would start another one.",
+            attributes={"testSessionId": test_id},
+        ) from problem
+    return [
+        SessionState(
+            member,
+            tuple(one for one in seen.results if one.session_id == member.id),
+            seen.now_ms,
+        )
+        for member in seen.members
+    ]
 
 
 async def _await_end(
@@ -196,16 +253,23 @@ def _render_verdict(seen: Sequence[SessionState]) -> Response:
         has_failures=any(one.status.has_failures for each in finals for one in each),
         response_time=_longest_ms(one for each in finals for one in each),
     ).model_dump()
-    bad = {
-        each.session.id: why
+    bad = [
+        (each.session, why)
         for each, own in zip(seen, finals, strict=True)
         if (why := _failure_reason(each.session, own))
-    }
+    ]
     if not bad:
         return JSONResponse(facts, headers=dict(_FRESH))
-    first = {"checkSessionId": next(iter(bad))}
-    refusal = RunNotPassedError(" ".join(bad.values()), attributes=first)
+    first = dict([_name_of(bad[0][0])])
+    refusal = RunNotPassedError(" ".join(why for _, why in bad), attributes=first)
     return JSONResponse({**body_of(refusal), **facts}, status_code=503, headers=dict(_FRESH))
+
+
+def _name_of(session: Session) -> tuple[str, str]:
+    """Where the API shows a session: the field that names it, and its id."""
+    if session.test:
+        return "testSessionId", session.test.test_session_id
+    return "checkSessionId", session.id
 
 
 def _longest_ms(finals: Iterable[StoredResult]) -> int | None:
@@ -221,4 +285,4 @@ def _failure_reason(session: Session, finals: Sequence[StoredResult]) -> str:
         f"{one.status.value} at {one.location}" for one in finals if one.status not in _GOOD
     )
     why = bad or "no agent ran it"
-    return f"The check {session.name} did not pass: {why} (session {session.id})."
+    return f"The check {session.name} did not pass: {why} (session {_name_of(session)[1]})."

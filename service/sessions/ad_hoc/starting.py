@@ -153,6 +153,32 @@ def trigger(connection: Connection, scope: Scope, body: AdHocTriggerWrite) -> St
     return _start(connection, scope, body, parts, suite_id=body.check_run_suite_id)
 
 
+def run_elsewhere(
+    connection: Connection, scope: Scope, check_ids: Sequence[str], terms: RunTerms
+) -> StartedTests:
+    """Queue runs of copies of these checks on other terms; no stored check has their results.
+
+    Raises:
+        InvalidError: there is no such location, or a check cannot run any more.
+    """
+    known = locations.list_slugs(connection, scope.account_id).values()
+    if terms.slug is not None and terms.slug not in known:
+        raise InvalidError(
+            f'"runLocation" is no location of this account; use {", ".join(known)}.',
+            keys=("runLocation",),
+            source="query",
+        )
+    parts = [
+        _Part(
+            check=prepare_copy(connection, scope, one, terms),
+            logical_id=one,
+            tested_check_id=one,
+        )
+        for one in check_ids
+    ]
+    return _start(connection, scope, SessionFields(), parts, suite_id=None)
+
+
 def cancel(
     connection: Connection, scope: Scope, test_id: str, *, sequence_id: str | None
 ) -> TestSession:

@@ -110,14 +110,11 @@ async def test_a_link_may_choose_one_location(api: PublicApi, alice: ApiUser) ->
     )
 
 
-async def test_what_would_not_be_followed_is_refused_and_what_only_tells_is_not(
+async def test_what_only_tells_of_a_deployment_is_passed_over(
     api: PublicApi, alice: ApiUser
 ) -> None:
     check = await a_check(alice)
     link = await a_link(alice, check)
-    refused = await alice.get(f"{link}?environmentUrl=https://preview.test")
-    assert refused.status == 400
-    assert refused.body["validation"] == {"source": "query", "keys": ["environmentUrl"]}
     told = f"{link}?deployment=true&repository=a/b&sha=1&environmentName=x&deploymentId=9"
     assert (await called(api, check, told, passed())).status == 200
 
