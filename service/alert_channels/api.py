@@ -1,15 +1,17 @@
 """`/v1/alert-channels` and `/v1/alert-notifications`: where alerts go, and what became of them."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import Body, Depends, Path, Query
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from service.alert_channels import channel_changes as changes
 from service.alert_channels import store
 from service.alert_channels.channel_changes import find
-from service.alert_channels.kinds.registry import ANY_WRITE
+from service.alert_channels.kinds.registry import ALL, ANY_WRITE
 from service.alert_channels.model import ChannelRow, NotificationFilter, NotificationRow
 from service.alert_channels.rules import DAY_MS
 from service.alert_channels.sample import build_sample
@@ -18,6 +20,7 @@ from service.alert_channels.schemas import (
     ChannelSubscriptionShown,
     ChannelSubscriptionsWrite,
     ChannelSubscriptionWrite,
+    ChannelWrite,
     NotificationShown,
     TestShown,
     render,
@@ -30,10 +33,20 @@ from service.alert_channels.sending.errors import ChannelError, Fault
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.errors import InvalidError
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
+from service.http.mutations import (
+    Changed,
+    ChangeDep,
+    CreateDep,
+    PartialBody,
+    changed_fields,
+    complete_body,
+    describe_change,
+    sent_fields,
+)
 from service.http.responses import Items, PageDep, counted, page_of, page_of_sealed
 from service.http.routing import ONE, answers, json, json_model, keyed_operations
 from service.http.times import query_window_ms
+from service.http.validation import ignored_header
 from service.vault.encryption import Scope, Vault, Viewer
 
 router = keyed_operations("Alert channels", prefix="/v1/alert-channels")
@@ -41,6 +54,7 @@ notifications_router = keyed_operations("Alert channels", prefix="/v1/alert-noti
 
 ChannelId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
 ChannelBody = Annotated[ANY_WRITE, Body()]
+_READER: Final[TypeAdapter[ChannelWrite]] = TypeAdapter(ANY_WRITE)
 _EXAMPLE: Final = {
     "requestBody": {
         "content": {
@@ -116,21 +130,38 @@ async def read_alert_channel(
     return json(_show(row, Viewer(backend.vault, may_write=caller.may_write)))
 
 
-@router.put(ONE, responses=answers(200, ChannelShown, "The channel.", 404), openapi_extra=_EXAMPLE)
+@router.put(
+    ONE,
+    responses=answers(200, ChannelShown, "The channel.", 404),
+    openapi_extra=describe_change(*(kind.write for kind in ALL), needed=("type", "config")),
+)
 async def replace_alert_channel(
-    channel_id: ChannelId, changing: ChangeDep, body: ChannelBody
+    channel_id: ChannelId, changing: ChangeDep, sent: PartialBody
 ) -> Response:
-    """Replace an alert channel; it is resumed if it was paused."""
-    ignored = await changing.ignored_fields(body)
+    """Change an alert channel; what is omitted stays, in `config` too.
+
+    It is resumed if it was paused.
+    """
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = _compare(find(connection, scope.account_id, channel_id), scope.vault)
+        body = complete_body(_READER, sent, _drop_replaced(sent, before))
         row = changes.replace(connection, scope, channel_id, body)
         fields = changed_fields(before, _compare(row, scope.vault))
-        answer = json(_show(row, Viewer.writer(scope.vault)), headers=ignored)
+        headers = ignored_header(sent, body)
+        answer = json(_show(row, Viewer.writer(scope.vault)), headers=headers)
         return Changed(answer=answer, resource_id=str(row.id), fields=fields)
 
     return await changing.make(change)
+
+
+def _drop_replaced(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is stored, without what each change has, or has no meaning for another type."""
+    # Subscriptions that are left out stay by themselves, with their ids.
+    replaced = {"subscriptions", "type"}
+    if "config" not in sent or sent.get("type") != stored["type"]:
+        replaced.add("config")
+    return {name: value for name, value in stored.items() if name not in replaced}
 
 
 @router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))

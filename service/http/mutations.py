@@ -172,18 +172,23 @@ CHANGES: Final = "x-changes"
 """In an operation's schema: the names of the models whose fields its body may have."""
 UNCHANGED: Final = "x-unchanged"
 """In such a schema: the names of fields that only a new one has."""
+NEEDED: Final = "x-needed"
+"""In such a schema: the names of fields that each change has."""
 
 
-def describe_change(*models: type[BaseModel], but: tuple[str, ...] = ()) -> dict[str, Any]:
+def describe_change(
+    *models: type[BaseModel], but: tuple[str, ...] = (), needed: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """The OpenAPI entry of a body that may leave out any field of one of the models.
 
-    `but`: fields of theirs that it does not have.
+    `but`: fields of theirs that it does not have; `needed`: those that it may not leave out.
     """
-    schema = {CHANGES: [model.__name__ for model in models], UNCHANGED: list(but)}
+    names = [model.__name__ for model in models]
+    schema = {CHANGES: names, UNCHANGED: list(but), NEEDED: list(needed)}
     return {"requestBody": {"content": {"application/json": {"schema": schema}}}}
 
 
-_PARTS: Final = frozenset({"request", "heartbeat"})
+_PARTS: Final = frozenset({"request", "heartbeat", "config"})
 """Objects that are changed field by field as well; others are values, and are replaced."""
 _DEPENDENT: Final = {"frequency": "frequencyOffset"}
 """What a field means depends on another one: with a new value of that, it is not kept."""

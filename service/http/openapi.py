@@ -19,7 +19,7 @@ from contract.checks import SPEC_TYPES
 from contract.release import RELEASE
 from service.http.error_responses import ErrorBody
 from service.http.errors import phrase
-from service.http.mutations import CHANGES, IDEMPOTENCY_KEY, UNCHANGED
+from service.http.mutations import CHANGES, IDEMPOTENCY_KEY, NEEDED, UNCHANGED
 from service.http.routing import SCHEMA_REF, refusals
 
 DOCUMENT_PATH: Final = "/openapi.json"
@@ -64,22 +64,26 @@ def _error_schemas() -> dict[str, Any]:
 
 
 def _describe_changes(document: dict[str, Any]) -> None:
-    """Say in an OpenAPI document that no field of such a body is required."""
+    """Say in an OpenAPI document what a body may leave out that changes something."""
     schemas = document["components"]["schemas"]
     for operation in document["paths"].values():
         content = operation.get("put", {}).get("requestBody", {}).get("content", {})
         described = content.get("application/json", {})
         schema = described.get("schema", {})
         if names := schema.get(CHANGES):
-            but = schema.get(UNCHANGED, ())
-            described["schema"] = _refer([_add_change(schemas, name, but) for name in names])
+            but, needed = schema.get(UNCHANGED, ()), schema.get(NEEDED, ())
+            changes = [_add_change(schemas, name, but, needed) for name in names]
+            described["schema"] = _refer(changes)
 
 
-def _add_change(schemas: dict[str, Any], name: str, but: Collection[str]) -> str:
+def _add_change(
+    schemas: dict[str, Any], name: str, but: Collection[str], needed: Sequence[str]
+) -> str:
     change = f"{name.removesuffix('Write')}Change"
     whole = {field: value for field, value in schemas[name].items() if field != "required"}
     kept = {field: value for field, value in whole["properties"].items() if field not in but}
-    schemas[change] = {**whole, "properties": kept}
+    required = {"required": list(needed)} if needed else {}
+    schemas[change] = {**whole, "properties": kept, **required}
     return change
 
 
@@ -173,6 +177,7 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "PUT /v2/check-groups/{id}": {**_GROUP, "retryStrategy": "FALLBACK"},
     "POST /v1/snippets": _SNIPPET,
     "PUT /v1/snippets/{id}": _SNIPPET,
+    "PUT /v1/alert-channels/{id}": {"type": "EMAIL", "config": {}, "sendDegraded": True},
     "PUT /v1/alert-channels/{id}/subscriptions": {
         "checkId": "01931c5e-9a40-7000-8000-000000000000",
         "activated": True,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from service.vault.texts import HIDDEN
+from tests.builders.alert_channels import CONFIGS, a_channel
 from tests.builders.status_pages import (
     INCIDENTS,
     PAGES,
@@ -148,3 +149,40 @@ async def test_an_update_of_an_incident_keeps_what_is_left_out(
     path = f"{INCIDENTS}/{made['id']}/incident-updates/{before['id']}"
     changed = await alice.put(path, part)
     assert (changed.status, changed.body) == (200, {**before, **part})
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+async def test_a_channel_keeps_its_secrets_and_its_subscriptions(alice: ApiUser, kind: str) -> None:
+    channel = await a_channel(alice, kind, sendDegraded=True, sslExpiryThreshold=7)
+    one = f"/v1/alert-channels/{channel}"
+    group = (await alice.post("/v1/check-groups", {"name": "Shop"})).body["id"]
+    await alice.put(f"{one}/subscriptions", {"groupId": group, "activated": True})
+    made = (await alice.get(one)).body
+    for part in ({"sendRecovery": False}, {"subscriptions": None}, {}):
+        changed = await alice.put(one, {"type": kind, "config": {}, **part})
+        assert changed.status == 200, changed.body
+        wanted = {**made, "sendRecovery": False}
+        assert without_times(changed.body) == without_times(wanted)
+
+
+async def test_a_part_of_a_channels_config_is_changed_alone(alice: ApiUser) -> None:
+    one = f"/v1/alert-channels/{await a_channel(alice, 'WEBHOOK')}"
+    config = {"method": "POST", "headers": None, "url": HIDDEN, "template": None}
+    changed = await alice.put(one, {"type": "WEBHOOK", "config": config})
+    assert changed.status == 200, changed.body
+    assert changed.body["config"] == {**CONFIGS["WEBHOOK"], "method": "POST", "template": None}
+    emptied = (
+        await alice.put(one, {"type": "WEBHOOK", "config": {"headers": [], "webhookSecret": None}})
+    ).body
+    assert (emptied["config"]["headers"], emptied["config"]["webhookSecret"]) == ([], None)
+
+
+async def test_a_channel_of_another_type_keeps_nothing_of_its_config(alice: ApiUser) -> None:
+    one = f"/v1/alert-channels/{await a_channel(alice, 'PAGERDUTY', sendDegraded=True)}"
+    for part in ({"type": "OPSGENIE"}, {"type": "OPSGENIE", "config": {"apiKey": HIDDEN}}):
+        refused = await alice.put(one, part)
+        assert refused.status == 400
+        assert "s3cr3t" not in str(refused.body)
+    changed = await alice.put(one, {"type": "OPSGENIE", "config": {"apiKey": "new"}})
+    assert (changed.status, changed.body["sendDegraded"]) == (200, True)
+    assert changed.body["config"]["name"] == ""
