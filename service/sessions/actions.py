@@ -1,6 +1,6 @@
 """What happens to sessions once they go on; each is part of the caller's transaction."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -142,6 +142,13 @@ def list_tests(
     return store.list_tests(
         connection, account_id, statuses=statuses, after_id=after_id, limit=limit
     )
+
+
+def list_states(
+    connection: Connection, tests: Iterable[TestSession]
+) -> Mapping[str, Sequence[tuple[str, SessionStatus, bool]]]:
+    """The sessions of test sessions, as `store.list_states` has them."""
+    return store.list_states(connection, [one.id for one in tests])
 
 
 def list_members(connection: Connection, test: TestSession) -> tuple[Session, ...]:

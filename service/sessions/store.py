@@ -299,6 +299,11 @@ _TEST_OF_ACCOUNT: Final = _ONE_TEST.where(test_session.c.account_id == bindparam
 _MEMBERS: Final = (
     select(session).where(session.c.test_session_id == bindparam("test_id")).order_by(session.c.id)
 )
+_STATES: Final = (
+    select(session.c.id, session.c.test_session_id, session.c.status, session.c.stopped_ms)
+    .where(session.c.test_session_id.in_(bindparam("test_ids", expanding=True)))
+    .order_by(session.c.id)
+)
 _ALL_FOLLOWED: Final[Select[Any]] = (
     select(
         test_session.c.account_id,
@@ -343,6 +348,17 @@ def find_test_of(connection: Connection, account_id: str, test_id: str) -> TestS
 def list_members(connection: Connection, test_id: str) -> tuple[Session, ...]:
     """The sessions of a test session, in the order of their ids."""
     return tuple(map(_read, connection.execute(_MEMBERS, {"test_id": test_id})))
+
+
+def list_states(
+    connection: Connection, test_ids: Collection[str]
+) -> Mapping[str, list[tuple[str, SessionStatus, bool]]]:
+    """The sessions of test sessions: the id of each, its status, and whether it has ended."""
+    found: dict[str, list[tuple[str, SessionStatus, bool]]] = {one: [] for one in test_ids}
+    for row in connection.execute(_STATES, {"test_ids": list(test_ids)}):
+        state = (row.id, SessionStatus(row.status), row.stopped_ms is not None)
+        found[row.test_session_id].append(state)
+    return found
 
 
 def find_followed(connection: Connection, session_id: str) -> Followed | None:

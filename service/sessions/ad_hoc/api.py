@@ -3,7 +3,6 @@
 Their runs alert nobody and count in no analytics; their results are kept as long as others are.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
@@ -203,18 +202,22 @@ async def list_test_sessions(  # noqa: PLR0913 - what FastAPI hands in
     ] = [],  # noqa: B006 - FastAPI copies defaults
 ) -> Response:
     """List recorded test sessions after those of the previous answer."""
+    base_url = backend.base_url(request)
 
-    def query(connection: Connection) -> tuple[Sequence[TestSession], int]:
+    def query(connection: Connection) -> tuple[list[dict[str, Any]], bool]:
         wanted = frozenset(statuses)
         found = actions.list_tests(
             connection, caller.account_id, statuses=wanted, after_id=after_id, limit=limit + 1
         )
-        return found, backend.clock.now_ms(connection)
+        some, now_ms = found[:limit], backend.clock.now_ms(connection)
+        states = actions.list_states(connection, some)
+        entries = [
+            render_entry(one, states[one.id], base_url=base_url, now_ms=now_ms) for one in some
+        ]
+        return entries, len(found) > limit
 
-    found, now_ms = await backend.database.read(query)
-    base_url, some = backend.base_url(request), found[:limit]
-    entries = [render_entry(one, base_url=base_url, now_ms=now_ms) for one in some]
-    next_id = some[-1].id if len(found) > limit else None
+    entries, has_more = await backend.database.read(query)
+    next_id = entries[-1]["id"] if has_more else None
     return json({"length": len(entries), "entries": entries, "nextId": next_id})
 
 

@@ -300,6 +300,12 @@ class AdHocSessionListed(AdHocSessionShown):
     commit_message: str | None
     branch_name: str | None
     environment: str | None
+    running: list[str]
+    """The runs that have not ended: ids of results, once there are any."""
+    passed: list[str]
+    failed: list[str]
+    """Those that timed out or that nobody did, too."""
+    cancelled: list[str]
 
 
 class AdHocSessionWithResults(AdHocSessionShown):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from contract.result import Artifact, ArtifactKind
 from service.http.times import format_time
 from service.results.model import ResultType, RunStatus, StoredResult
-from service.sessions.model import Session, TestSession, TestState, TestStatus
+from service.sessions.model import Session, SessionStatus, TestSession, TestState, TestStatus
 
 PATH: Final = "/v1/test-sessions"
 
@@ -22,6 +22,13 @@ _PLACES: Final[Mapping[ArtifactKind, tuple[str, str]]] = {
     "screenshot": ("screenshotLinks", "files"),
 }
 """How links to files of a kind are called, and where below the page of the run they lead."""
+
+_ENDED: Final[Mapping[SessionStatus, str]] = {
+    SessionStatus.PASSED: "passed",
+    SessionStatus.DEGRADED: "passed",
+    SessionStatus.CANCELLED: "cancelled",
+}
+"""In which field lists name a run that has ended; all others have failed."""
 
 
 def render_session(test: TestSession, *, base_url: str, now_ms: int) -> dict[str, Any]:
@@ -39,11 +46,27 @@ def render_session(test: TestSession, *, base_url: str, now_ms: int) -> dict[str
     }
 
 
-def render_entry(test: TestSession, *, base_url: str, now_ms: int) -> dict[str, Any]:
-    """A test session as lists have it, with what its client said of the commit."""
+def render_entry(
+    test: TestSession,
+    states: Iterable[tuple[str, SessionStatus, bool]],
+    *,
+    base_url: str,
+    now_ms: int,
+) -> dict[str, Any]:
+    """A test session as lists have it, with its runs and what its client said of the commit."""
     said = {name: test.metadata.get(name) for name in COMMIT_FIELDS}
     whole = render_session(test, base_url=base_url, now_ms=now_ms)
-    return {**whole, "id": test.id, "provider": PROVIDER, "created_at": whole["startedAt"], **said}
+    runs: dict[str, list[str]] = {"running": [], "passed": [], "failed": [], "cancelled": []}
+    for session_id, status, has_ended in states:
+        runs[_ENDED.get(status, "failed") if has_ended else "running"].append(session_id)
+    return {
+        **whole,
+        "id": test.id,
+        "provider": PROVIDER,
+        "created_at": whole["startedAt"],
+        **said,
+        **runs,
+    }
 
 
 def render_state(seen: TestState, *, base_url: str) -> dict[str, Any]:

@@ -219,6 +219,26 @@ async def test_sessions_are_listed_newest_first_by_a_cursor_and_by_status(
     assert (await alice.get("/v1/test-sessions?nextId=x")).status == 400
 
 
+async def test_a_list_names_the_runs_that_passed_failed_go_on_and_were_cancelled(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    names = ("home", "api", "cart", "help")
+    answer = await started(alice, *map(a_job, names))
+    ids = answer["sequenceIds"]
+    for job in await claim(api):
+        if job.check_name != "cart":
+            await submit(api, job, FAILED if job.check_name == "api" else PASSED)
+    path = f"/v1/test-sessions/{answer['testSessionId']}"
+    (listed,) = (await alice.get("/v1/test-sessions")).body["entries"]
+    assert sorted(listed["passed"]) == sorted([ids["home"], ids["help"]])
+    assert listed["failed"] == [ids["api"]]
+    assert (listed["running"], listed["cancelled"]) == ([ids["cart"]], [])
+
+    await alice.post(f"{path}/cancel", {})
+    (listed,) = (await alice.get("/v1/test-sessions")).body["entries"]
+    assert (listed["running"], listed["cancelled"]) == ([], [ids["cart"]])
+
+
 async def test_cancelling_drops_what_waits_and_what_runs(api: PublicApi, alice: ApiUser) -> None:
     heard: list[RunProgressed] = []
     api.database.listen(RunProgressed, heard.append)
