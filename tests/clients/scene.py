@@ -10,6 +10,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp import web
 
+from runners.installation.places import runtimes_folder
 from tests.builders.agent_process import NO_RUNTIMES
 from tests.clients.command_line import (
     CommandLine,
@@ -18,6 +19,7 @@ from tests.clients.command_line import (
     outside_the_project,
 )
 from tests.faults.processes import AgentChild, Child
+from tests.system.alert_chain import picket_up
 
 API_KEY: Final = "cu_" + "s" * 40
 LOCATION_KEY: Final = "pl_" + "s" * 40
@@ -35,6 +37,8 @@ class ClientScene:
     shop: str
     """The web site that projects look at."""
     account_id: str
+    key: str
+    """Of its API."""
     http: aiohttp.ClientSession
     slow_request: asyncio.Event
     """Set once somebody asks for the shop's slow page, which never answers."""
@@ -48,7 +52,7 @@ class ClientScene:
 
     def client(self, project: str, *, url: str | None = None, copy: int = 0) -> CommandLine:
         """The command line in a new copy of a project; `url`: another way to the service."""
-        variables = five_variables(url or self.url, key=API_KEY, account_id=self.account_id)
+        variables = five_variables(url or self.url, key=self.key, account_id=self.account_id)
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
         return CommandLine(
@@ -67,13 +71,28 @@ async def a_client_scene(folder: Path, *, agent: str | None = None) -> AsyncIter
         if agent is not None:
             running = await AgentChild.start("agent", _agent_environ(url, folder, agent))
             stack.push_async_callback(running.kill)
-        slow = asyncio.Event()
-        shop = await stack.enter_async_context(serve_shop(slow))
-        headers = {"authorization": f"Bearer {API_KEY}"}
-        http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
+        yield await stack.enter_async_context(_a_scene_at(url, folder, key=API_KEY))
+
+
+@asynccontextmanager
+async def a_fresh_picket(folder: Path) -> AsyncIterator[ClientScene]:
+    """What `picket up` starts in an empty folder, with its own checks, key and settings."""
+    runtimes = {"PICKET_RUNTIMES": str(runtimes_folder())}
+    async with picket_up(folder, runtimes) as url:
+        key = (folder / "data/api-key").read_text().strip()
+        async with _a_scene_at(url, folder, key=key) as scene:
+            yield scene
+
+
+@asynccontextmanager
+async def _a_scene_at(url: str, folder: Path, *, key: str) -> AsyncIterator[ClientScene]:
+    """What there is beside a service that runs."""
+    slow = asyncio.Event()
+    headers = {"authorization": f"Bearer {key}"}
+    async with serve_shop(slow) as shop, aiohttp.ClientSession(headers=headers) as http:
         async with http.get(f"{url}/v1/accounts/me") as answer:
             account = await answer.json()
-        yield ClientScene(folder, url, shop, account["id"], http, slow)
+        yield ClientScene(folder, url, shop, account["id"], key, http, slow)
 
 
 def _service_environ(folder: Path) -> dict[str, str]:

@@ -81,7 +81,10 @@ async def serve_receiver() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def picket_up(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[str]:
-    """`picket up` in a folder; the address of its service. It has no runtime: that is quicker."""
+    """`picket up` in a folder; the address of its service.
+
+    It has no runtime, which is quicker, unless `environ` names some.
+    """
     empty = folder / "no-runtimes"
     empty.mkdir()
     with (folder / "up.log").open("wb") as log:
