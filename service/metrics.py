@@ -161,7 +161,7 @@ class RequestMetrics:
         plain = [route for route in app.routes if isinstance(route, Route)]
         self._paths = {route.path for route in plain}
         # Of several paths to one endpoint, the first names it.
-        self._by_endpoint = {route.endpoint: route.path for route in reversed(plain)}
+        self._by_endpoint = {route.endpoint: route.path_format for route in reversed(plain)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, and count it once it is answered."""
@@ -185,7 +185,7 @@ class RequestMetrics:
     def _route(self, scope: Scope) -> str:
         """The route's path with the names of its parameters."""
         if route := scope.get("route"):
-            return str(route.path)
+            return str(route.path_format)
         if scope["path"] in self._paths:
             return str(scope["path"])
         endpoint = scope.get("endpoint")

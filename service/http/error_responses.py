@@ -175,10 +175,10 @@ def _allowed(request: Request) -> list[str]:
 def _route(request: Request) -> str:
     """The path with its parameters' names: a ping's token is a secret that must not be logged."""
     if route := request.scope.get("route"):
-        return str(route.path)
+        return str(route.path_format)
     for route in request.app.routes:
         if route.matches(request.scope)[0] is Match.FULL:
-            return str(getattr(route, "path", "?"))
+            return str(getattr(route, "path_format", "?"))
     return "?"
 
 

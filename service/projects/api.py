@@ -48,7 +48,8 @@ LARGE_BODIES: Final = frozenset({"/v1/projects/deploy", "/next-v2/projects/deplo
 """Paths whose bodies hold the scripts of many checks."""
 MAX_WAIT_S: Final = 30
 _ALL: Final = "/v1/projects"
-_ONE: Final = _ALL + "/{logicalId}"
+_ONE: Final = _ALL + "/{logicalId:path}"
+"""A logical id may have slashes, which a client sends as `%2F`."""
 _DEPLOYMENT: Final = _ONE + "/deployments/{deploymentId}"
 _OLD: Final = "/next/projects"
 _ALIVE_S: Final = 15.0
@@ -447,7 +448,7 @@ async def list_all_projects(reading: ReadingDep) -> Response:
     return json([render_project(one) for one in rows])
 
 
-@router.get(_OLD + "/{logicalId}", responses=answers(200, ProjectShown, "The project.", 404))
+@router.get(_OLD + "/{logicalId:path}", responses=answers(200, ProjectShown, "The project.", 404))
 async def read_project_alone(logical_id: LogicalId, reading: ReadingDep) -> Response:
     """Read a project, as the command line asks for it."""
     row = await reading.backend.database.read(

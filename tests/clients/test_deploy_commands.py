@@ -93,6 +93,20 @@ async def test_a_project_of_every_resource_is_deployed_once_and_kept_when_asked(
         assert [one["id"] for one in kept["checks"]] == [one["id"] for one in made["checks"]]
 
 
+async def test_a_project_and_its_resources_may_have_slashes_in_their_logical_ids(
+    tmp_path: Path,
+) -> None:
+    async with a_client_scene(tmp_path) as scene:
+        client = scene.client("template")
+        change(client, "checkly.config.ts", "'shop-monitoring'", "'shop/monitoring'")
+        change(client, "__checks__/url.check.ts", "'shop-url'", "'shop/url'")
+        assert "Successfully deployed" in await client.run("deploy", "--force")
+        second = await client.run("deploy", "--force", "--output")
+        assert "UrlMonitor: shop/url" in section(second, "Update and Unchanged")
+        await client.run("destroy", "--force")
+        assert await scene.ask("GET", "/v1/checks") == []
+
+
 async def test_two_hundred_checks_are_deployed_at_once_and_deleted_with_their_project(
     tmp_path: Path,
 ) -> None:
@@ -123,11 +137,12 @@ async def test_what_cannot_be_deployed_is_named_with_its_file_and_nothing_is(
 ) -> None:
     async with a_client_scene(tmp_path) as scene:
         client = scene.client("template")
-        (client.project / "__checks__/ssl.check.ts").write_text(SSL)
-        refused = await client.run("deploy", "--force", code=1)
-        said = " ".join(refused.split())
-        assert 'check "certificate" (__checks__/ssl.check.ts' in said
-        assert "SSL" in said
+        for file, code, told in REFUSED:
+            (client.project / file).write_text(code)
+            refused = await client.run("deploy", "--force", code=1)
+            said = " ".join(refused.split())
+            assert told in said
+            (client.project / file).unlink()
         assert await scene.ask("GET", "/v1/checks") == []
 
 
@@ -139,6 +154,25 @@ new SslMonitor('certificate', {
   request: { hostname: 'shop.example', port: 443, sslConfig: {} },
 })
 """
+
+
+DASHBOARD = """
+import { Dashboard } from 'checkly/constructs'
+
+new Dashboard('wall', { header: 'Shop', tags: ['mac'], customUrl: 'shop-wall' })
+"""
+REFUSED = (
+    (
+        "__checks__/ssl.check.ts",
+        SSL,
+        'check "certificate" (__checks__/ssl.check.ts): "checkType" is SSL, and checks of this',
+    ),
+    (
+        "__checks__/wall.check.ts",
+        DASHBOARD,
+        'dashboard "wall" (__checks__/wall.check.ts): dashboards are not supported',
+    ),
+)
 
 
 async def test_a_broken_event_stream_is_followed_again_to_the_end(tmp_path: Path) -> None:

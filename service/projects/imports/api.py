@@ -29,7 +29,7 @@ router = keyed_operations("Projects")
 
 _ALL: Final = "/next/projects/imports"
 _ONE: Final = _ALL + "/{importPlanId}"
-_OF_PROJECT: Final = "/next/projects/{logicalId}/imports"
+_OF_PROJECT: Final = "/next/projects/{logicalId:path}/imports"
 
 LogicalId = Annotated[str, Path(alias="logicalId", pattern=NO_NUL, max_length=255)]
 PlanId = Annotated[str, Path(alias="importPlanId", pattern=NO_NUL, max_length=200)]

@@ -255,3 +255,29 @@ async def test_old_deployments_are_forgotten(api: PublicApi, alice: ApiUser) -> 
 
     assert await api.database.write(forget) == 1
     assert (await alice.get(f"{DEPLOYMENTS}/{first}")).status == 404
+
+
+async def test_a_project_whose_logical_id_has_slashes_is_found_at_all_paths(alice: ApiUser) -> None:
+    sent = body(url_check("home/front"), project={"logicalId": "web/shop", "name": "Shop"})
+    started = (await alice.post("/v1/projects/deploy", sent)).body
+    project = "/v1/projects/web%2Fshop"
+    one = f"{project}/deployments/{started['id']}"
+    ended = await alice.get(f"{one}/completion?maxWaitSeconds=30")
+    events = await read_stream(alice, f"{one}/events")
+    listed = await alice.get(f"{project}/deployments")
+    plans = "/next/projects/web%2Fshop/imports"
+    planned = await alice.post(plans, {"filters": []})
+
+    assert (ended.status, ended.body["status"]) == (200, "SUCCEEDED")
+    assert events[-1].startswith("event: complete")
+    assert [each["id"] for each in listed.body] == [started["id"]]
+    assert (await alice.get(one)).body == ended.body
+    assert (await alice.post(f"{one}/cancel")).body["status"] == "SUCCEEDED"
+    assert (await alice.get(project)).body["logicalId"] == "web/shop"
+    assert (await alice.get("/next/projects/web%2Fshop")).body["logicalId"] == "web/shop"
+    assert planned.status == 201, planned.body
+    assert len((await alice.get(plans)).body) == 1
+    removed = await alice.delete(project)
+    assert removed.status == 202, removed.body
+    other = (await alice.get("/v1/projects/web/shop/nothing")).body
+    assert "web/shop/nothing" in other["message"]
