@@ -13,12 +13,14 @@ from service.locations import actions as locations
 from service.results import actions as results
 from service.results.model import ResultFilter, ResultType, StoredResult
 from service.sessions import actions as sessions
-from service.sessions.model import Session
+from service.sessions.model import Session, SessionStatus
 from service.web.check.sections import RunShown, show_run
 from service.web.states import State
 
 _FROM_MS: Final = 1_000
 """Results may begin a little before their session, by an agent's clock."""
+_AGENT_LETTERS: Final = 12
+"""Enough of an agent's id to tell it from others, as on the page of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,10 @@ def find_progress(
     return RunProgress(
         id=session.id,
         places=[
-            _place(slug, open_jobs.get(slug), finals.get(slug), kind) for slug in session.locations
+            _stopped(slug)
+            if session.status is SessionStatus.CANCELLED and slug not in finals
+            else _place(slug, open_jobs.get(slug), finals.get(slug), kind)
+            for slug in session.locations
         ],
         is_over=session.stopped_ms is not None,
         started_ms=session.started_ms,
@@ -89,6 +94,12 @@ def _find_finals(connection: Connection, session: Session) -> dict[str, StoredRe
     return {one.location: one for one in recent if one.id in ids}
 
 
+def _stopped(slug: str) -> PlaceProgress:
+    return PlaceProgress(
+        location=slug, state=State.PAUSED, words="stopped", since_ms=None, run=None
+    )
+
+
 def _place(
     slug: str, job: OpenJob | None, final: StoredResult | None, kind: CheckType
 ) -> PlaceProgress:
@@ -101,7 +112,7 @@ def _place(
         )
     again = f", attempt {job.attempt}" if job.attempt > 1 else ""
     if job.state is JobState.LEASED:
-        words = f"claimed by agent {job.agent_id}, runs{again}"
+        words = f"runs on agent {(job.agent_id or '')[:_AGENT_LETTERS]}{again}"
         return PlaceProgress(
             location=slug, state=State.RUNNING, words=words, since_ms=job.since_ms, run=None
         )

@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from contract.assertions import WITHOUT_TARGET
 from contract.evidence import HttpEvidence
 from contract.result import Evidence, Outcome
 from service.http.errors import NotFoundError
@@ -26,7 +25,7 @@ from service.web.forms.resource_pages import read_sent
 from service.web.page_routing import Pages
 from service.web.resources.check_forms import CHECKS
 from service.web.result.message_bodies import format_json
-from service.web.result.result_page import COMPARISONS
+from service.web.result.result_page import describe, say_actual
 from service.web.result.run_files import File, describe_files, send_file
 from service.web.result.timeline import draw_phases
 from service.web.result.trace_page import Around, explain_absence, frame_trace
@@ -48,6 +47,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     one = _path("{session}")
     return (
         pages.change("/checks/try", _start),
+        pages.change(f"{one}/stop", _stop),
         *(
             pages.show(f"{path}{rest}", page)
             for path in (one, f"{one}/at/{{place}}")
@@ -89,6 +89,17 @@ async def _start(visit: Visit) -> Response:
 
 async def _show(visit: Visit) -> Response:
     return await _answer(visit, str(visit.request.path_params["session"]))
+
+
+async def _stop(visit: Visit) -> Response:
+    session_id = str(visit.request.path_params["session"])
+    session = await visit.read(lambda c: sessions.find(c, visit.account_id, session_id))
+    if session.test is None:
+        raise NotFoundError(f"There is no test session {session_id}.")
+    # One that has ended meanwhile is refused, and shows how it ended.
+    path = f"/v1/test-sessions/{session.test.test_session_id}/cancel"
+    await visit.call(f"POST {path}", {"sequenceId": session_id})
+    return await _answer(visit, session_id) if _is_part(visit) else visit.go(_path(session_id))
 
 
 def _path(session_id: str, place: str | None = None) -> str:
@@ -180,6 +191,8 @@ async def _answer(visit: Visit, session_id: str) -> Response:
         name=tried.name,
         now_ms=tried.now_ms,
         here=here,
+        stop=f"{_path(session_id)}/stop",
+        is_part=_is_part(visit),
         problems=(),
         **_describe(outcome),
         files=[one for one in files if one.kind != "trace"],
@@ -216,10 +229,7 @@ def _describe(outcome: Outcome | None) -> dict[str, Any]:
     if outcome is None:
         return {"assertions": (), "phases": (), "response": None, "log": ()}
     return {
-        "assertions": [
-            (one, COMPARISONS[one.comparison], one.comparison not in WITHOUT_TARGET)
-            for one in outcome.assertions
-        ],
+        "assertions": [(one, describe(one), say_actual(one)) for one in outcome.assertions],
         "phases": draw_phases(outcome.timings),
         "response": _read_response(outcome.evidence),
         "log": outcome.log,

@@ -31,6 +31,7 @@ from service.results.assets import Asset, assets_of
 from service.results.model import RunStatus, StoredResult
 from service.results.views import explain, score
 from service.web.check.heading import AT_LOCATIONS
+from service.web.check.sections import show_run
 from service.web.page_routing import Pages
 from service.web.result.comparison import are_answered, compare, compare_bodies
 from service.web.result.message_bodies import format_json, mark, read_body
@@ -52,7 +53,7 @@ _WORDS: Final[Mapping[RunStatus, str]] = {
     RunStatus.MISSED: "Missed",
     RunStatus.ERROR: "Not checked",
 }
-COMPARISONS: Final[Mapping[Comparison, str]] = {
+_COMPARISONS: Final[Mapping[Comparison, str]] = {
     Comparison.EQUALS: "equals",
     Comparison.NOT_EQUALS: "does not equal",
     Comparison.HAS_KEY: "has the key",
@@ -160,6 +161,10 @@ async def _show(visit: Visit) -> Response:
         whole_sentence=_find_rest(sentence, evidence),
         states={id_: state_of_run(RunStatus(id_)) for id_ in RunStatus},
         at_location=stored.cause in AT_LOCATIONS,
+        took_ms=show_run(stored, kind).took_ms,
+        is_run_on_demand=kind is not CheckType.HEARTBEAT and seen.check.doc["activated"],
+        curl=f'curl -H "authorization: Bearer $API_KEY" {visit.base_url}/v1/check-results/'
+        f"{seen.check.id}/{stored.id}",
         outcome=outcome,
         evidence=evidence,
         kind=_template(evidence),
@@ -184,8 +189,8 @@ async def _show(visit: Visit) -> Response:
 def _functions() -> dict[str, Any]:
     """What the template calls."""
     return {
-        "describe": _describe,
-        "actual_of": _say_actual,
+        "describe": describe,
+        "actual_of": say_actual,
         "source_name": name_source,
         "sources_named": name_sources,
         "read_body": read_body,
@@ -309,13 +314,13 @@ def _sort(outcome: Outcome | None) -> list[AssertionResult]:
     return sorted(found, key=lambda one: (one.error is None, one.order))
 
 
-def _describe(one: AssertionResult) -> tuple[str, str]:
+def describe(one: AssertionResult) -> tuple[str, str]:
     """What an assertion expects: the comparison in words, and the value."""
     target = "" if one.comparison in WITHOUT_TARGET else _add_unit(one, one.target)
-    return COMPARISONS[one.comparison], target
+    return _COMPARISONS[one.comparison], target
 
 
-def _say_actual(one: AssertionResult) -> str:
+def say_actual(one: AssertionResult) -> str:
     """The value that was compared, with its unit; JSON with a line for each member."""
     actual = one.actual or ""
     return format_json(actual) or _add_unit(one, actual)

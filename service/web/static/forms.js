@@ -51,6 +51,15 @@ function removeRow(entry) {
   document.getElementById("announcer").textContent = "Removed.";
 }
 
+// What was wrong with a form says nothing of what is tried now.
+document.addEventListener("htmx:before:request", (event) => {
+  const form = event.target.matches(".try button") && event.target.closest("[data-form]");
+  if (!form) return;
+  for (const one of form.querySelectorAll(".problem, :scope > .note[role=alert]")) one.remove();
+  for (const one of form.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
+  for (const one of form.querySelectorAll(".is-wrong")) one.classList.remove("is-wrong");
+});
+
 // Enter in a line of a form goes on to the next field: what is half filled in is not sent.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !event.target.matches("[data-rows] input")) return;

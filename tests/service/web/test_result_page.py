@@ -431,3 +431,23 @@ async def test_the_error_of_a_script_is_a_short_heading(api: PublicApi, web: Web
 
     heading = text.partition("</h1>")[0].rpartition("</svg>")[2].strip()
     assert unescape(heading) == 'toHaveText failed: expected "Tea", received "Tee"'
+
+
+async def test_a_run_can_be_repeated_and_its_check_edited(api: PublicApi, web: WebUser) -> None:
+    check = await made(api.alice)
+    await store(api, check, passed(12))
+    path = await path_of_newest(api, check)
+    text = (await web.get(path)).text
+    assert f'action="/checks/{check["id"]}/run"' in text
+    assert f'href="/checks/{check["id"]}/edit"' in text
+    assert f"{api.url}/v1/check-results{path.removeprefix('/checks').replace('/results', '')}" in (
+        unescape(text)
+    )
+
+
+async def test_a_run_of_a_check_that_does_not_run_on_demand_cannot_be_repeated(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await made(api.alice, activated=False)
+    await store(api, check, passed(12))
+    assert "Run again" not in (await web.get(await path_of_newest(api, check))).text

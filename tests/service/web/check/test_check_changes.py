@@ -61,7 +61,7 @@ async def test_a_run_on_demand_is_followed_from_the_queue_to_its_verdict(
     assert 'http-equiv="refresh"' in page.text
     (part,) = re.findall(r'hx-get="(/checks/[^"]*/sessions/[^"]*)"', page.text)
     job = await claim(api)
-    assert "claimed by agent agent-1, runs, for" in words((await web.get(part)).text)
+    assert "runs on agent agent-1, for" in words((await web.get(part)).text)
     await deliver(api, check, job, failed("It broke."))
     ended = await web.get(part)
     assert "default failed" in words(ended.text)

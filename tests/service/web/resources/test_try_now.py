@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from playwright.async_api import Page, expect
 
 from contract.result import Failure, FailureKind, Outcome, Status
 from contract.wire import encode
@@ -48,6 +49,39 @@ async def test_a_form_is_tried_without_a_name_and_without_being_saved(
     assert "Nothing listens there." in ended.text
     assert "hx-get" not in ended.text
     assert await count_checks(api) == 0
+
+
+async def test_what_is_tried_can_be_stopped_while_it_runs(api: PublicApi, web: WebUser) -> None:
+    form = await typed(web, "/checks/new?kind=URL", request__url="http://127.0.0.1:1/")
+    here = (await web.post("/checks/try?kind=URL", form)).headers["location"]
+    (job,) = await claim(api)
+    part = {"hx-request": "true"}
+    running = (await web.get(here, headers=part)).text
+
+    sent = [*form.items(), ("csrf", await web.token())]
+    stopped = await web.ask("POST", f"{here}/stop", data=sent, headers=part)
+
+    assert f'formaction="{here}/stop"' in running
+    assert "stopped" in stopped.text
+    assert "hx-get" not in stopped.text
+    assert f"{here}/stop" not in stopped.text
+    await submit(api, job, FAILED)
+    assert "Failed" not in (await web.get(here, headers=part)).text
+
+
+async def test_what_was_wrong_before_does_not_stand_beside_what_is_tried_now(
+    api: PublicApi, page: Page
+) -> None:
+    await page.goto(f"{api.url}/checks/new?kind=URL")
+    await page.get_by_role("button", name="Create").click()
+    problems = page.locator(".problem, [role=alert], [aria-invalid]")
+    await expect(problems.first).to_be_visible()
+
+    await page.get_by_label("URL", exact=True).fill("http://127.0.0.1:1/")
+    await page.get_by_role("button", name="Try now").click()
+
+    await expect(page.get_by_label("Try now")).to_contain_text("queued")
+    await expect(problems).to_have_count(0)
 
 
 async def test_what_is_missing_in_a_form_is_said_by_its_labels(
