@@ -252,6 +252,7 @@ _NO_CHOICE: Final[Mapping[str, str]] = {
 _NOTHING: Final[Mapping[str, str]] = {
     "alertSettings": "None of its own",
     "retryStrategy": "One, at once (the service's default)",
+    "triggerIncident": "No",
 }
 _SOMETHING: Final[Mapping[str, str]] = {
     "alertSettings": "Its own",

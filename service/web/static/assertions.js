@@ -29,6 +29,42 @@ function show(row, name, isUseful, label) {
   if (label) cell.querySelector("label").textContent = label;
 }
 
+/** What most checks assert: label, source, comparison, target, and the part of the source. */
+const PRESETS = [
+  ["Status code is 200", "STATUS_CODE", "EQUALS", "200", ""],
+  ["Faster than 1 s", "RESPONSE_TIME", "LESS_THAN", "1000", ""],
+  ["Body contains …", "TEXT_BODY", "CONTAINS", "", ""],
+  ["JSON value equals …", "JSON_BODY", "EQUALS", "", "$."],
+  ["Header equals …", "HEADERS", "EQUALS", "", ""],
+];
+
+function offerPresets(rows) {
+  const blank = rows.querySelector(":scope > template").content;
+  const sources = [...blank.querySelectorAll('select[name$=".source"] option')].map((one) => one.value);
+  const add = rows.querySelector("[data-add-row]");
+  for (const preset of PRESETS.filter(([, source]) => sources.includes(source)).reverse()) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "small";
+    button.textContent = preset[0];
+    button.addEventListener("click", () => { add.click(); fill(rows.querySelector(":scope > .entries > .entry:last-child"), preset); });
+    add.after(button);
+  }
+}
+
+function fill(row, [, source, comparison, target, part]) {
+  const field = (name) => row.querySelector(`[name$="].${name}"]`);
+  field("source").value = source;
+  field("comparison").value = comparison;
+  field("target").value = target;
+  if (part) field("property").value = part;
+  fit(row);
+  const next = !target && ["property", "target"].map(field).find((one) => one && !one.closest("[hidden]") && (!one.value || one.value === part));
+  (next || field("target")).focus();
+}
+
+for (const rows of document.querySelectorAll('[data-rows$="assertions"]')) offerPresets(rows);
+
 function fitAll() {
   for (const row of document.querySelectorAll('[data-rows$="assertions"] .entry')) fit(row);
 }

@@ -68,6 +68,35 @@ document.addEventListener("keydown", (event) => {
   fields[fields.indexOf(event.target) + 1]?.focus();
 });
 
+// Code: Tab indents it, and after Escape leads on to the next field as elsewhere; a file may be read in.
+document.addEventListener("keydown", (event) => {
+  const code = event.target;
+  if (!code.matches("[data-code]")) return;
+  if (event.key === "Escape") code.dataset.left = "";
+  if (event.key !== "Tab" || event.shiftKey || "left" in code.dataset) return;
+  event.preventDefault();
+  code.setRangeText("  ", code.selectionStart, code.selectionEnd, "end");
+  markChanged(code);
+});
+document.addEventListener("focusout", (event) => { delete event.target.dataset.left; });
+
+for (const code of document.querySelectorAll('textarea[data-code][name="script"]')) {
+  const label = document.createElement("label");
+  label.className = "button small";
+  label.textContent = "Read it from a file";
+  const input = document.createElement("input");
+  input.type = "file";
+  input.className = "unseen";
+  input.accept = ".js,.ts,.mjs,.cjs,.txt";
+  input.addEventListener("change", async () => {
+    code.value = await input.files[0].text();
+    input.value = "";
+    markChanged(code);
+  });
+  label.append(input);
+  code.after(label);
+}
+
 // A new form begins with the time zone of whoever fills it in.
 for (const zone of document.querySelectorAll('[data-form]:has([name="#once"]) [name="timeZone"]')) {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;

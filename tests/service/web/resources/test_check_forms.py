@@ -1,9 +1,11 @@
 """The form of a check asks in words, and sends what the API calls them."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import Page, expect
 
 from tests.builders.alert_channels import a_channel
 from tests.builders.check_bodies import check_body
@@ -139,3 +141,41 @@ async def test_a_new_one_alerts_the_channels_that_its_form_lists_and_no_others(
         for each in found
     ]
     assert sorted(sending) == [[], [automatic]]
+
+
+async def test_a_usual_assertion_is_added_and_filled_in_with_one_click(
+    api: PublicApi, page: Page
+) -> None:
+    await page.goto(f"{api.url}/checks/new?kind=API")
+    await page.locator("#f-name").fill("Shop")
+    await page.get_by_label("URL", exact=True).fill("https://shop.example/")
+    await page.get_by_role("button", name="Status code is 200").click()
+    await page.get_by_role("button", name="JSON value equals").click()
+    await page.keyboard.type("ok")
+    added = page.locator('[name$="[1].property"]')
+    assert await added.input_value() == "$.ok"
+    await page.locator('[name$="[1].target"]').fill("true")
+    await page.get_by_role("button", name="Create").click()
+    await page.wait_for_url("**/checks/*-*")
+    (check,) = (await api.alice.get("/v1/checks")).body
+    assert [
+        (one["source"], one["property"], one["comparison"], one["target"])
+        for one in check["request"]["assertions"]
+    ] == [("STATUS_CODE", "", "EQUALS", "200"), ("JSON_BODY", "$.ok", "EQUALS", "true")]
+
+
+async def test_a_script_is_read_from_a_file_and_indented_by_the_tab_key(
+    api: PublicApi, page: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.js"
+    file.write_text("await page.goto('about:blank')\n")
+    await page.goto(f"{api.url}/checks/new?kind=BROWSER")
+    await page.get_by_label("Read it from a file").set_input_files(file)
+    script = page.locator('[name="script"]')
+    await expect(script).to_have_value(file.read_text())
+    await script.press("Control+Home")
+    await script.press("Tab")
+    await expect(script).to_have_value("  " + file.read_text())
+    await script.press("Escape")
+    await script.press("Tab")
+    await expect(script).not_to_be_focused()
