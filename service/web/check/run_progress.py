@@ -1,12 +1,13 @@
 """A run that somebody asked for, as it goes on: queued, claimed by an agent, verdict."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy import Connection
 
 from contract.checks import CheckType
+from service.agents import actions as agents
 from service.jobs import actions as jobs
 from service.jobs.model import JobState, OpenJob
 from service.locations import actions as locations
@@ -32,6 +33,10 @@ class PlaceProgress:
     words: str
     since_ms: int | None
     """Since when it waits or runs. None: it has ended."""
+    agent: str
+    """The agent that runs it, with its version. Empty: none does."""
+    attempt: int
+    """1 for the first."""
     run: RunShown | None
     """How it ended. None: it goes on, or was not stored."""
 
@@ -44,6 +49,11 @@ class RunProgress:
     places: Sequence[PlaceProgress]
     is_over: bool
     started_ms: int
+
+
+def name_agent(agent_id: str, version: str | None) -> str:
+    """An agent as pages name it: `7f3a09c1d2e4 (0.3.1)`. No version: nobody knows it any more."""
+    return agent_id[:_AGENT_LETTERS] + (f" ({version})" if version else "")
 
 
 def find_progress(
@@ -61,14 +71,15 @@ def find_progress(
     open_jobs = {
         slugs.get(one.location_id, ""): one for one in jobs.list_of_session(connection, session_id)
     }
+    names = _name_agents(connection, list(open_jobs.values()))
     finals = _find_finals(connection, session)
     kind = CheckType(session.check_type)
     return RunProgress(
         id=session.id,
         places=[
-            _stopped(slug)
-            if session.status is SessionStatus.CANCELLED and slug not in finals
-            else _place(slug, open_jobs.get(slug), finals.get(slug), kind)
+            _end(slug, finals[slug], kind)
+            if slug in finals
+            else _place(slug, session, open_jobs.get(slug), names)
             for slug in session.locations
         ],
         is_over=session.stopped_ms is not None,
@@ -94,28 +105,49 @@ def _find_finals(connection: Connection, session: Session) -> dict[str, StoredRe
     return {one.location: one for one in recent if one.id in ids}
 
 
-def _stopped(slug: str) -> PlaceProgress:
+def _name_agents(connection: Connection, jobs_open: Sequence[OpenJob]) -> Mapping[str, str]:
+    """The agents that hold these jobs, by id."""
+    held = {one.agent_id: one.location_id for one in jobs_open if one.agent_id}
+    seen = agents.seen_at(connection, sorted(set(held.values()))) if held else ()
+    versions = {one.id: one.version for one in seen}
+    return {agent_id: name_agent(agent_id, versions.get(agent_id)) for agent_id in held}
+
+
+def _end(slug: str, final: StoredResult, kind: CheckType) -> PlaceProgress:
+    run = show_run(final, kind)
     return PlaceProgress(
-        location=slug, state=State.PAUSED, words="stopped", since_ms=None, run=None
+        location=slug,
+        state=run.state,
+        words=run.word,
+        since_ms=None,
+        agent="",
+        attempt=run.attempt,
+        run=run,
     )
 
 
 def _place(
-    slug: str, job: OpenJob | None, final: StoredResult | None, kind: CheckType
+    slug: str, session: Session, job: OpenJob | None, names: Mapping[str, str]
 ) -> PlaceProgress:
-    if final is not None:
-        run = show_run(final, kind)
-        return PlaceProgress(location=slug, state=run.state, words=run.word, since_ms=None, run=run)
-    if job is None:
-        return PlaceProgress(
-            location=slug, state=State.RUNNING, words="ends", since_ms=None, run=None
-        )
-    again = f", attempt {job.attempt}" if job.attempt > 1 else ""
-    if job.state is JobState.LEASED:
-        words = f"runs on agent {(job.agent_id or '')[:_AGENT_LETTERS]}{again}"
-        return PlaceProgress(
-            location=slug, state=State.RUNNING, words=words, since_ms=job.since_ms, run=None
-        )
-    return PlaceProgress(
-        location=slug, state=State.UNKNOWN, words=f"queued{again}", since_ms=job.since_ms, run=None
+    """A run without a final result."""
+    blank = PlaceProgress(
+        location=slug,
+        state=State.RUNNING,
+        words="ends",
+        since_ms=None,
+        agent="",
+        attempt=job.attempt if job else 1,
+        run=None,
     )
+    if session.status is SessionStatus.CANCELLED:
+        return replace(blank, state=State.PAUSED, words="stopped")
+    if session.stopped_ms is not None:
+        return replace(blank, state=State.UNKNOWN, words="ended without a result")
+    if job is None:
+        return blank
+    again = f", attempt {job.attempt}" if job.attempt > 1 else ""
+    blank = replace(blank, since_ms=job.since_ms)
+    if job.state is JobState.LEASED:
+        agent = names.get(job.agent_id or "", "")
+        return replace(blank, words=f"runs on agent {agent}{again}", agent=agent)
+    return replace(blank, state=State.UNKNOWN, words=f"queued{again}")

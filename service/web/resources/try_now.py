@@ -47,7 +47,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     one = _path("{session}")
     return (
         pages.change("/checks/try", _start),
-        pages.change(f"{one}/stop", _stop),
+        *(pages.change(f"{path}/stop", _stop) for path in (one, f"{one}/at/{{place}}")),
         *(
             pages.show(f"{path}{rest}", page)
             for path in (one, f"{one}/at/{{place}}")
@@ -92,14 +92,19 @@ async def _show(visit: Visit) -> Response:
 
 
 async def _stop(visit: Visit) -> Response:
+    """Drop the run if it waits, and have it stopped if it goes on."""
     session_id = str(visit.request.path_params["session"])
     session = await visit.read(lambda c: sessions.find(c, visit.account_id, session_id))
     if session.test is None:
         raise NotFoundError(f"There is no test session {session_id}.")
-    # One that has ended meanwhile is refused, and shows how it ended.
     path = f"/v1/test-sessions/{session.test.test_session_id}/cancel"
-    await visit.call(f"POST {path}", {"sequenceId": session_id})
-    return await _answer(visit, session_id) if _is_part(visit) else visit.go(_path(session_id))
+    answer = await visit.call(f"POST {path}", {"sequenceId": session_id})
+    # One that has ended meanwhile is refused, and shows how it ended.
+    if answer.is_error and not (await _find(visit)).progress.is_over:
+        raise answer.refusal
+    if _is_part(visit):
+        return await _answer(visit, session_id)
+    return visit.go(_path(session_id, visit.request.path_params.get("place")))
 
 
 def _path(session_id: str, place: str | None = None) -> str:
@@ -191,7 +196,6 @@ async def _answer(visit: Visit, session_id: str) -> Response:
         name=tried.name,
         now_ms=tried.now_ms,
         here=here,
-        stop=f"{_path(session_id)}/stop",
         is_part=_is_part(visit),
         problems=(),
         **_describe(outcome),

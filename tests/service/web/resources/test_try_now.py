@@ -1,5 +1,6 @@
 """What stands in the form of a check is tried without saving it."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -7,6 +8,7 @@ from playwright.async_api import Page, expect
 
 from contract.result import Failure, FailureKind, Outcome, Status
 from contract.wire import encode
+from service.accounts.model import Role
 from tests.builders.check_bodies import check_body
 from tests.builders.claimed_jobs import claim, submit
 from tests.servers.public_api import PublicApi
@@ -43,7 +45,7 @@ async def test_a_form_is_tried_without_a_name_and_without_being_saved(
     await submit(api, job, FAILED)
     ended = await web.get(sent.headers["location"], headers={"hx-request": "true"})
 
-    assert "queued" in waiting.text
+    assert "Queued at location default" in waiting.text
     assert 'http-equiv="refresh"' in waiting.text
     assert "Failed in 8 ms" in ended.text
     assert "Nothing listens there." in ended.text
@@ -61,12 +63,53 @@ async def test_what_is_tried_can_be_stopped_while_it_runs(api: PublicApi, web: W
     sent = [*form.items(), ("csrf", await web.token())]
     stopped = await web.ask("POST", f"{here}/stop", data=sent, headers=part)
 
-    assert f'formaction="{here}/stop"' in running
-    assert "stopped" in stopped.text
+    assert f'hx-post="{here}/stop"' in running
+    assert "Stopped" in stopped.text
     assert "hx-get" not in stopped.text
     assert f"{here}/stop" not in stopped.text
     await submit(api, job, FAILED)
     assert "Failed" not in (await web.get(here, headers=part)).text
+
+
+async def test_what_is_tried_says_who_runs_it_where_and_for_how_long(
+    api: PublicApi, web: WebUser
+) -> None:
+    form = await typed(web, "/checks/new?kind=BROWSER", script="await page.goto('about:blank')")
+    here = (await web.post("/checks/try?kind=BROWSER", form)).headers["location"]
+    await claim(api)
+
+    text = " ".join(re.sub("<[^>]*>", " ", (await web.get(here)).text).split())
+
+    assert re.search(
+        r"Queued at location default for \S+ m?s Taken by agent agent-1 Runs for \S+ m?s ", text
+    )
+
+
+async def test_without_a_script_a_stop_leads_back_to_what_was_tried_also_once_it_has_ended(
+    api: PublicApi, web: WebUser
+) -> None:
+    form = await typed(web, "/checks/new?kind=URL", request__url="http://127.0.0.1:1/")
+    here = (await web.post("/checks/try?kind=URL", form)).headers["location"]
+
+    assert f'<form method="post" action="{here}/stop">' in (await web.get(here)).text
+    for path in (f"{here}/stop", f"{here}/at/default/stop"):
+        stopped = await web.post(path, {})
+        assert (stopped.status, stopped.headers["location"]) == (303, path.removesuffix("/stop"))
+    assert "Stopped" in (await web.get(here)).text
+
+
+async def test_what_is_tried_is_stopped_by_nobody_who_only_reads_and_by_no_other_account(
+    api: PublicApi, web: WebUser
+) -> None:
+    form = await typed(web, "/checks/new?kind=URL", request__url="http://127.0.0.1:1/")
+    here = (await web.post("/checks/try?kind=URL", form)).headers["location"]
+    reader = await sign_in(api, (await api.colleague("Eve", role=Role.READ_ONLY)).secrets.api_key)
+    mallory = await sign_in(api, (await api.another_user("Mallory")).secrets.api_key)
+
+    assert f"{here}/stop" not in (await reader.get(here)).text
+    assert (await reader.post(f"{here}/stop", {})).status == 403
+    assert (await mallory.post(f"{here}/stop", {})).status == 404
+    assert "Queued at location default" in (await web.get(here)).text
 
 
 async def test_what_was_wrong_before_does_not_stand_beside_what_is_tried_now(
@@ -80,7 +123,7 @@ async def test_what_was_wrong_before_does_not_stand_beside_what_is_tried_now(
     await page.get_by_label("URL", exact=True).fill("http://127.0.0.1:1/")
     await page.get_by_role("button", name="Try now").click()
 
-    await expect(page.get_by_label("Try now")).to_contain_text("queued")
+    await expect(page.get_by_label("Try now")).to_contain_text("Queued at location default")
     await expect(problems).to_have_count(0)
 
 
