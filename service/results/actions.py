@@ -90,7 +90,7 @@ def find_pass_before(connection: Connection, of: StoredResult) -> str | None:
 
 
 def find_neighbours(connection: Connection, of: StoredResult) -> tuple[str | None, str | None]:
-    """The final results before and after one, at any location. None: there is none."""
+    """The final results before and after one, at its location. None: there is none."""
     return neighbours.find_neighbours(connection, of)
 
 

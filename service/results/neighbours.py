@@ -30,10 +30,12 @@ _PASS_BEFORE: Final = _FINALS.where(
     result.c.status == RunStatus.PASSED.value,
 ).order_by(result.c.ts.desc(), result.c.id.desc())
 _BEFORE: Final = _FINALS.where(
+    result.c.location == bindparam("location"),
     result.c.ts <= bindparam("ts"),
     or_(result.c.ts < bindparam("ts"), result.c.id < bindparam("result_id")),
 ).order_by(result.c.ts.desc(), result.c.id.desc())
 _AFTER: Final = _FINALS.where(
+    result.c.location == bindparam("location"),
     result.c.ts >= bindparam("ts"),
     or_(result.c.ts > bindparam("ts"), result.c.id > bindparam("result_id")),
 ).order_by(result.c.ts, result.c.id)
@@ -57,8 +59,13 @@ def find_pass_before(connection: Connection, of: StoredResult) -> str | None:
 
 
 def find_neighbours(connection: Connection, of: StoredResult) -> tuple[str | None, str | None]:
-    """The final results before and after one, at any location. None: there is none."""
-    values = {"check_id": of.check_id, "ts": of.started_ms, "result_id": of.id}
+    """The final results before and after one, at its location. None: there is none."""
+    values = {
+        "check_id": of.check_id,
+        "location": of.location,
+        "ts": of.started_ms,
+        "result_id": of.id,
+    }
     before, after = (
         connection.execute(query, values).scalar_one_or_none() for query in (_BEFORE, _AFTER)
     )

@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
+import msgspec
 from sqlalchemy import Connection
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -45,6 +47,7 @@ from service.web.words import format_duration, name_source, name_sources, shorte
 
 PATH: Final = "/checks/{check_id}/results/{result_id}"
 _PINGS: Final = 20
+_OF_JSON: Final = {"cache-control": "private, no-cache", "x-content-type-options": "nosniff"}
 _WORDS: Final[Mapping[RunStatus, str]] = {
     RunStatus.PASSED: "Passed",
     RunStatus.DEGRADED: "Degraded",
@@ -101,6 +104,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
     """The page, and the files of a run."""
     return (
         pages.show(PATH, _show),
+        pages.show(PATH + "/api.json", _send_json),
         pages.show(PATH + "/files/{name}", serve_file),
         pages.show(PATH + "/traces/{name}", show_trace),
     )
@@ -184,6 +188,16 @@ async def _show(visit: Visit) -> Response:
         **_drawings(stored, evidence),
         **_functions(),
     )
+
+
+async def _send_json(visit: Visit) -> Response:
+    """The result as the API answers it, for whoever reads it in a browser."""
+    check_id, result_id = (
+        quote(visit.request.path_params[name], safe="") for name in ("check_id", "result_id")
+    )
+    found = await visit.find(f"/v1/check-results/{check_id}/{result_id}")
+    content = msgspec.json.format(msgspec.json.encode(found))
+    return Response(content, headers=_OF_JSON, media_type="application/json")
 
 
 def _functions() -> dict[str, Any]:

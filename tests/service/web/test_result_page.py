@@ -1,6 +1,7 @@
 """What one run saw, and why it ended as it did."""
 
 import hashlib
+import json
 import struct
 import zlib
 from functools import partial
@@ -24,6 +25,7 @@ from contract.result import (
     Status,
     Timings,
 )
+from service.locations import actions as locations
 from service.object_store.folder import FolderStore
 from service.results.assets import RunFile
 from service.results.model import Cause, ResultType
@@ -33,7 +35,7 @@ from tests.builders.check_bodies import script_body
 from tests.builders.code_bundles import a_bundle, suite_body
 from tests.builders.made_checks import made
 from tests.builders.observations import http_evidence
-from tests.builders.stored_results import START_MS, failed, passed, store
+from tests.builders.stored_results import START_MS, a_record, failed, passed, store, store_all
 from tests.contract.sample_evidence import EVIDENCE
 from tests.servers.public_api import PublicApi
 from tests.servers.web_browser import collect_complaints, find_violations
@@ -451,3 +453,55 @@ async def test_a_run_of_a_check_that_does_not_run_on_demand_cannot_be_repeated(
     check = await made(api.alice, activated=False)
     await store(api, check, passed(12))
     assert "Run again" not in (await web.get(await path_of_newest(api, check))).text
+
+
+async def test_the_runs_before_and_after_are_those_of_the_location(
+    api: PublicApi, web: WebUser
+) -> None:
+    attic = await api.alice.post("/v1/private-locations", {"name": "Attic", "slugName": "attic"})
+    check = await made(api.alice, privateLocations=["default", "attic"])
+    here = await api.database.read(
+        lambda c: locations.list_ids_by_slug(c, api.alice.secrets.account_id)
+    )
+    assert attic.status == 201
+    paths = []
+    for at, slug in enumerate(("default", "attic", "default", "attic")):
+        moment = START_MS + at * MINUTE_MS
+        run = a_record(check, location_id=here[slug], outcome=passed(), started_ms=moment)
+        await store_all(api, [run])
+        paths.append(await path_of_newest(api, check))
+
+    first, middle = (await web.get(paths[0])).text, (await web.get(paths[2])).text
+
+    assert f'<a rel="next" href="{paths[2]}"' in first
+    assert 'rel="prev"' not in first
+    assert f'<a rel="prev" href="{paths[0]}"' in middle
+    assert 'rel="next"' not in middle
+
+
+async def test_a_run_is_shown_as_the_api_answers_it(api: PublicApi, web: WebUser) -> None:
+    check = await made(api.alice)
+    await store(api, check, passed(12))
+    path = await path_of_newest(api, check)
+    mallory = await sign_in(api, (await api.another_user("Mallory")).secrets.api_key)
+
+    assert f'href="{path}/api.json">In the API</a>' in (await web.get(path)).text
+    shown = await web.get(f"{path}/api.json")
+    assert shown.headers["content-type"] == "application/json"
+    answer = await api.alice.get(f"/v1/check-results/{check['id']}/{path.rpartition('/')[2]}")
+    assert json.loads(shown.text) == answer.body
+    assert (await mallory.get(f"{path}/api.json")).status == 404
+
+
+async def test_a_run_takes_as_long_on_its_page_as_in_the_list(api: PublicApi, web: WebUser) -> None:
+    check = await made(api.alice)
+    await store(api, check, passed(3_748), stopped_ms=START_MS + 3_790)
+
+    listed = (
+        await web.get(f"/checks/{check['id']}?from=2026-09-20T00:00&to=2026-10-01T00:00")
+    ).text
+    shown = (await web.get(await path_of_newest(api, check))).text
+
+    assert '<td class="num">3.7 s</td>' in listed
+    assert "3.7 s" in shown
+    assert "3.8 s" not in shown
