@@ -53,7 +53,7 @@ async def probe_within(probe: Probe, ctx: RunContext) -> Failure | None:
 
 def milliseconds(value: float) -> str:
     """A number of milliseconds, whole or with one digit, as in `1.5`."""
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def duration(seconds: float) -> str:

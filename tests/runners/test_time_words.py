@@ -13,7 +13,9 @@ def test_durations_are_told_in_their_two_largest_units(seconds: float, text: str
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(12.0, "12"), (12.34, "12.3"), (0.05, "0.1")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(12.0, "12"), (12.34, "12.3"), (410.96, "411"), (0.05, "0.1")]
+)
 def test_milliseconds_have_one_digit_where_they_are_not_whole(value: float, text: str) -> None:
     assert milliseconds(value) == text
 
