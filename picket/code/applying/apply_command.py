@@ -25,6 +25,9 @@ from picket.terminal import Terminal, printable
 CHANGES: Final = 4
 """The exit code of `--dry-run --exit-code` if there is something to change."""
 _LOOK_EVERY_S: Final = 1.0
+_NO_LOCATION: Final = "You have to set at least one `location` or `privateLocation`"
+"""How the service says it, as the established one does."""
+_NAME_ONE: Final = "it has no location; name one in privateLocations, here or in its group"
 _REMEDY: Final = "set it in the environment, or use --keep-secrets for what the service has"
 
 
@@ -95,9 +98,14 @@ async def _apply(options: ApplyOptions, terminal: Terminal) -> int:
         except ApiRefusedError as refused:
             if refused.status == 401:
                 raise
-            raise CommandError(values.hide(refused.reason), ExitCode.FAILED) from refused
+            raise CommandError(_explain(refused.reason, values), ExitCode.FAILED) from refused
         except CommandError as problem:
-            raise CommandError(values.hide(problem.message), problem.code) from problem
+            raise CommandError(_explain(problem.message, values), problem.code) from problem
+
+
+def _explain(reason: str, values: EnvValues) -> str:
+    """A refusal in the words of documents, and without their secrets."""
+    return values.hide(reason.replace(_NO_LOCATION, _NAME_ONE))
 
 
 async def _apply_at(

@@ -179,6 +179,18 @@ async def test_nothing_is_deployed_if_one_document_does_not_fit(person: Person) 
     assert await person.names() == set()
 
 
+async def test_a_check_without_a_location_is_told_the_field_that_documents_have(
+    person: Person,
+) -> None:
+    check = "type: TCP\nname: N\nrequest: {hostname: a, port: 1}\n"
+    grouped = f"{check}group: g\n---\nkind: group\nid: g\nname: G\n"
+    for text, title in ((check, '"n" (n.yaml)'), (grouped, '"n#n" (n.yaml:1)')):
+        (person.folder / "n.yaml").write_text(text)
+        code, said = await person.apply(path="n.yaml")
+        why = "it has no location; name one in privateLocations, here or in its group"
+        assert (code, said) == (ExitCode.FAILED, [f"picket: check {title}: {why}"])
+
+
 async def test_no_secret_is_printed(person: Person) -> None:
     steps = "type: API\nname: Cart\nprivateLocations: [default]\nrequest:\n"
     request = (
