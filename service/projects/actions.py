@@ -1,6 +1,7 @@
 """What happens to projects and deployments; each is part of the caller's transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -13,6 +14,7 @@ from service.projects.model import (
     Deployment,
     DeploymentEnded,
     DeploymentStatus,
+    MappedResource,
     Project,
 )
 
@@ -54,8 +56,75 @@ def find_deployment(
     return row
 
 
-def begin(connection: Connection, account_id: str, logical_id: str, *, now_ms: int) -> Deployment:
-    """Note that a deployment is asked for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A project with what a list tells of it."""
+
+    project: Project
+    counts: Mapping[str, int]
+    """How many resources of each type it has."""
+    last: Deployment | None
+    """Its newest deployment, without a result. None: the last ones are forgotten."""
+
+
+def list_projects(
+    connection: Connection, account_id: str, *, limit: int, offset: int
+) -> tuple[Listed, ...]:
+    """A page of projects, oldest first."""
+    rows = store.list_page(connection, account_id, limit=limit, offset=offset)
+    counts = store.count_resources(connection, [one.id for one in rows])
+    last = store.find_last(connection, account_id, [one.logical_id for one in rows])
+    return tuple(
+        Listed(project=one, counts=counts.get(one.id, {}), last=last.get(one.logical_id))
+        for one in rows
+    )
+
+
+def list_last_of_none(
+    connection: Connection, account_id: str, *, limit: int
+) -> tuple[Deployment, ...]:
+    """The last deployment of each project that is not there, newest first, without its result."""
+    return store.list_last_of_none(connection, account_id, limit=limit)
+
+
+def list_deployments(
+    connection: Connection, account_id: str, logical_id: str, *, limit: int, offset: int
+) -> tuple[Deployment, ...]:
+    """A page of deployments of a project, newest first; it need not be there any more."""
+    return store.list_newest(connection, account_id, logical_id, limit=limit, offset=offset)
+
+
+def find_known(connection: Connection, account_id: str, logical_id: str) -> Project | None:
+    """A project of the account. None: it has none with this logical id."""
+    return store.find(connection, account_id, logical_id)
+
+
+def list_resources(connection: Connection, project: Project) -> tuple[MappedResource, ...]:
+    """What a project has, by type and logical id."""
+    return tuple(store.list_resources(connection, project.id).values())
+
+
+def find_owner(
+    connection: Connection, account_id: str, kinds: Sequence[str], physical_id: str
+) -> Project | None:
+    """The project of the account that keeps a thing as code. None: none does.
+
+    `kinds`: the types that it may have, as bodies of deployments spell them.
+    """
+    found = (store.find_project_of(connection, account_id, kind, physical_id) for kind in kinds)
+    return next((one for one in found if one is not None), None)
+
+
+def begin(  # noqa: PLR0913 - what is known of a deployment at its start
+    connection: Connection,
+    account_id: str,
+    logical_id: str,
+    *,
+    key_id: str | None = None,
+    user_id: str | None = None,
+    now_ms: int,
+) -> Deployment:
+    """Note that a deployment is asked for, by an API key or by a user.
 
     Raises:
         ConflictError: another one of the project goes on; the body names it.
@@ -80,6 +149,8 @@ def begin(connection: Connection, account_id: str, logical_id: str, *, now_ms: i
         ended_ms=None,
         cancel_ms=None,
         lease_ms=now_ms + LEASE_MS,
+        key_id=key_id,
+        user_id=user_id,
     )
     store.add_deployment(connection, made)
     return made

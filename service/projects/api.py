@@ -129,7 +129,14 @@ async def _begin(changing: Mutation, order: Order) -> Response:
 
     def change(connection: Connection, scope: Scope) -> Changed:
         logical_id = order.wish.logical_id
-        made = actions.begin(connection, scope.account_id, logical_id, now_ms=scope.now_ms)
+        made = actions.begin(
+            connection,
+            scope.account_id,
+            logical_id,
+            key_id=order.entry.key_id,
+            user_id=order.entry.user_id,
+            now_ms=scope.now_ms,
+        )
         begun[:] = [made]
         answer = json(render_deployment(made), status=HTTPStatus.ACCEPTED)
         return Changed(answer=answer, resource_id=logical_id)

@@ -94,6 +94,10 @@ class Deployment:
     """When somebody asked to cancel it. None: nobody did."""
     lease_ms: int
     """Until then the process that makes it must have ended it."""
+    key_id: str | None
+    """The API key that asked for it. None: a user did, or it is not known."""
+    user_id: str | None
+    """The user who asked for it. None: an API key did, or it is not known."""
 
     @property
     def is_over(self) -> bool:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, null, select, update
 
 from service.db.tables.projects import deployment, project, project_resource
 from service.projects.model import Deployment, DeploymentStatus, Key, MappedResource, Project
@@ -188,12 +188,53 @@ def find_open(connection: Connection, account_id: str, logical_id: str) -> Deplo
 
 
 def list_newest(
-    connection: Connection, account_id: str, logical_id: str, *, limit: int
+    connection: Connection, account_id: str, logical_id: str, *, limit: int, offset: int = 0
 ) -> tuple[Deployment, ...]:
-    """The newest deployments of a project, newest first."""
+    """The newest deployments of a project, newest first; `offset`: how many are left out."""
     query = (
         select(deployment)
         .where(deployment.c.account_id == account_id, deployment.c.logical_id == logical_id)
+        .order_by(deployment.c.id.desc())
+        .limit(limit)
+        .offset(offset)
+    )
+    return tuple(_read(row) for row in connection.execute(query).mappings())
+
+
+def find_last(
+    connection: Connection, account_id: str, logical_ids: Collection[str]
+) -> Mapping[str, Deployment]:
+    """The newest deployment of each of these projects that has one, without its result."""
+    return {
+        one.logical_id: one
+        for one in _list_last(connection, account_id, deployment.c.logical_id.in_(logical_ids))
+    }
+
+
+def list_last_of_none(
+    connection: Connection, account_id: str, *, limit: int
+) -> tuple[Deployment, ...]:
+    """The newest deployment of each name that no project has, without its result, newest first."""
+    names = select(project.c.logical_id).where(project.c.account_id == account_id)
+    return _list_last(connection, account_id, deployment.c.logical_id.not_in(names), limit=limit)
+
+
+def _list_last(
+    connection: Connection,
+    account_id: str,
+    wanted: ColumnElement[bool],
+    *,
+    limit: int | None = None,
+) -> tuple[Deployment, ...]:
+    newest = (
+        select(func.max(deployment.c.id))
+        .where(deployment.c.account_id == account_id, wanted)
+        .group_by(deployment.c.logical_id)
+    )
+    columns = [column for column in deployment.c if column is not deployment.c.result]
+    query = (
+        select(*columns, null().label("result"))
+        .where(deployment.c.id.in_(newest))
         .order_by(deployment.c.id.desc())
         .limit(limit)
     )

@@ -8,6 +8,7 @@ from service.web.check import check_page
 from service.web.locations import locations_page
 from service.web.overview import group_members, overview_page, selection
 from service.web.page_routing import Pages
+from service.web.projects import projects_page
 from service.web.resources import (
     alert_settings_form,
     bundle_pages,
@@ -51,6 +52,7 @@ _PARTS = (
     group_pages.routes,
     group_members.routes,
     link_pages.routes,
+    projects_page.routes,
     variable_pages.routes,
     snippet_pages.routes,
     certificate_pages.routes,

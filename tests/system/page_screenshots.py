@@ -18,6 +18,7 @@ from playwright.async_api import Browser
 from runners.installation.places import runtimes_folder
 from service.db.sqlite import open_sqlite
 from tests.builders.past_runs import add_runs
+from tests.builders.projects import every_type
 from tests.servers.smtp import serve_smtp
 from tests.servers.web_browser import web_browser
 from tests.system.alert_chain import PAGE, Chain, find_shop, picket_up, serve_receiver
@@ -101,6 +102,7 @@ async def find_paths(chain: Chain, check_id: str) -> dict[str, str]:
         "location": f"/locations/{locations[0]['id']}",
         "alerts": "/alerts",
         "channels": "/channels",
+        "projects": "/projects",
         "status-page": f"/status/{PAGE}",
     }
 
@@ -136,6 +138,7 @@ async def main() -> None:
             check_id = await chain.set_up()
             await until(lambda: chain.has_passed(check_id), limit_s=_LIMIT_S)
             await add_past(chain, Path(name))
+            await chain.ask("POST", "/next-v2/projects/deploy", every_type())
             await chain.turn("close")
             await until(lambda: chain.incident("currentIncidents"), limit_s=_LIMIT_S)
             await until(lambda: has_results(chain), limit_s=_LIMIT_S)

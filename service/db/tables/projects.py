@@ -59,6 +59,8 @@ deployment: Final = Table(
     Column("ended_ms", BigInteger),  # None: it goes on
     Column("cancel_ms", BigInteger),  # when somebody asked to cancel it
     Column("lease_ms", BigInteger, nullable=False),  # until then its process must have ended it
+    Column("key_id", String),  # who asked for it, as in the audit log; None: a user, or not known
+    Column("user_id", String),  # None: a key, or not known
     Index(None, "account_id", "logical_id", "id"),
     Index(None, "created_ms"),
 )

@@ -18,6 +18,8 @@ from service.http.errors import NotFoundError
 from service.locations import actions as locations
 from service.maintenance import actions as maintenance
 from service.maintenance.model import Occurrence
+from service.projects import actions as projects
+from service.projects.rules import CHECK
 from service.web.check import alert_preview, check_changes
 from service.web.check.charts import MOST_PLACES, Drawn, as_json, charts_of, draw, main_line_of
 from service.web.check.events import list_events
@@ -95,6 +97,7 @@ async def _show(visit: Visit) -> Response:
             "places": places,
             "maintained": _find_maintenance(connection, check, now_ms=now_ms),
             "group": group,
+            "project": projects.find_owner(connection, visit.account_id, (CHECK,), check_id),
             "shown": shown,
             "figures": find_figures(connection, check, shown),
             "charts": charts,

@@ -185,6 +185,8 @@ class Resource:
     """Where one lands after saving, as in `/checks/{id}`. Empty: at the list."""
     after_new: str = ""
     """Where one lands after adding. Empty: where one lands after saving."""
+    code_types: tuple[str, ...] = ()
+    """What deployments call it. Empty: none has it."""
     new_key_of: Callable[[Document], str] = lambda _document: ""
     """The key that an answer shows this once; the page `after` shows it, then. Empty: none."""
     loss: str = "This cannot be undone."

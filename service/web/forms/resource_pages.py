@@ -12,6 +12,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from service.http.errors import NotFoundError
+from service.projects import actions as projects
+from service.projects.model import Project
 from service.web.api_calls import ApiAnswer
 from service.web.form_data import read_form
 from service.web.forms.api_problems import divide, summarize
@@ -141,7 +143,8 @@ class _ResourcePages:
         stored = await self._find(visit)
         form = await self._form_of(visit, stored)
         root = offer(form.root, await self._resource.options(visit, form))
-        return self._page(visit, form, root, express(root, stored), stored=stored)
+        owner = await self._find_owner(visit, stored)
+        return self._page(visit, form, root, express(root, stored), stored=stored, owner=owner)
 
     async def replace(self, visit: Visit) -> Response:
         """Send a changed one to the API."""
@@ -160,7 +163,10 @@ class _ResourcePages:
                 refusal = _refused(answer)
             else:
                 return self._go_on(visit, answer.body)
-        return self._page(visit, form, sent.root, sent.state, stored=stored, refusal=refusal)
+        owner = await self._find_owner(visit, stored)
+        return self._page(
+            visit, form, sent.root, sent.state, stored=stored, refusal=refusal, owner=owner
+        )
 
     # Deleting.
 
@@ -186,6 +192,13 @@ class _ResourcePages:
         if answer.is_error:
             raise NotFoundError(answer.message)
         return self._resource.show(answer.body)
+
+    async def _find_owner(self, visit: Visit, stored: Document) -> Project | None:
+        """The project whose next deployment sets it back. None: none does."""
+        kinds, key = self._resource.code_types, str(stored.get(self._resource.key))
+        if not kinds:
+            return None
+        return await visit.read(lambda c: projects.find_owner(c, visit.account_id, kinds, key))
 
     async def _form_of(self, visit: Visit, stored: Document) -> Form:
         form = self._resource.form_of(await self._resource.kind_of(visit, stored))
@@ -222,6 +235,7 @@ class _ResourcePages:
         *,
         stored: Document | None = None,
         refusal: _Refusal | None = None,
+        owner: Project | None = None,
     ) -> Response:
         whole = express(root, ABSENT) if state is ABSENT else state
         problems = dict(refusal.problems) if refusal else {}
@@ -242,6 +256,7 @@ class _ResourcePages:
                 for one in form.neighbors
                 if stored or one.is_of_new
             ],
+            owner=owner,
             problem=summarize(problems, [*top, *loose]) if refusal else "",
             once=secrets.token_urlsafe(16),
             seen=_version(form, stored) if stored else "",

@@ -14,6 +14,7 @@ from service.alert_channels.kinds.registry import ALL
 from service.alert_channels.model import ChannelRow, ChannelType, NotificationRow
 from service.alert_channels.sending.outgoing import SendingTools
 from service.alerting.model import Alert
+from service.projects import rules as code
 from service.web.alerts.alert_words import describe_delivery, name_channel, name_kind
 from service.web.forms import choices
 from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
@@ -212,6 +213,7 @@ CHANNELS: Final = Resource(
     path="/channels",
     noun="channel",
     place="Channels",
+    code_types=(code.CHANNEL,),
     read="GET /v1/alert-channels/{id}",
     delete="DELETE /v1/alert-channels/{id}",
     forms=tuple(_form(kind) for kind in ALL),

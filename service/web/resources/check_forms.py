@@ -19,6 +19,7 @@ from service.checks.fields import Regions
 from service.checks.rules import SUB_MINUTE_OFFSETS
 from service.checks.types.definition import TypeDefinition
 from service.checks.types.registry import DEFINITIONS, TYPES
+from service.projects import rules as code
 from service.web.check.applied_settings import describe_alerting
 from service.web.forms import choices
 from service.web.forms.field_labels import option_label
@@ -285,6 +286,7 @@ CHECKS: Final = Resource(
     home="/",
     noun="check",
     place="Checks",
+    code_types=(code.CHECK,),
     read="GET /v1/checks/{id}",
     delete="DELETE /v1/checks/{id}",
     forms=tuple(_form(one) for one in DEFINITIONS),

@@ -11,6 +11,7 @@ from service.groups.model import Form as Written
 from service.groups.schemas import GroupV2Write, GroupWrite
 from service.overview import actions as overview
 from service.overview.model import Grouping, Wanted, find_worst
+from service.projects import rules as code
 from service.web.forms import choices
 from service.web.forms.field_schema import Options
 from service.web.forms.resource_form import Document, Form, Neighbor, Resource, Section
@@ -122,6 +123,7 @@ GROUPS: Final = Resource(
     path="/groups",
     noun="group",
     place="Groups",
+    code_types=(code.GROUP,),
     read="GET /v1/check-groups/{id}",
     delete="DELETE /v1/check-groups/{id}",
     forms=(_SECOND_FORM, _FIRST_FORM),

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 from service.checks import actions as checks
 from service.checks.model import ServiceCheck
 from service.incidents.model import IncidentStatus, Severity
+from service.projects import rules as code
 from service.status_pages.model import ServiceWrite
 from service.status_pages.schemas import StatusPageWrite
 from service.subscriptions.model import MOST_AT_ONCE
@@ -203,6 +204,7 @@ PAGES: Final = Resource(
     path="/status-pages",
     noun="status page",
     place="Status pages",
+    code_types=(code.PAGE,),
     read=f"GET {_API}/{{id}}",
     delete=f"DELETE {_API}/{{id}}",
     forms=(
@@ -243,6 +245,7 @@ SERVICES: Final = Resource(
     home="/status-pages",
     noun="service",
     place="Status pages",
+    code_types=(code.SERVICE, code.COMPONENT),
     read=f"GET {_API}/services/{{id}}",
     delete=f"DELETE {_API}/services/{{id}}",
     forms=(

@@ -12,6 +12,7 @@ from service.maintenance import actions as maintenance
 from service.maintenance.actions import Upcoming
 from service.maintenance.model import WindowRow, WindowWrite
 from service.overview import actions as overview
+from service.projects import rules as code
 from service.web.forms.field_schema import Option, Options
 from service.web.forms.resource_form import Document, Form, Resource, Section
 from service.web.forms.resource_pages import resource_routes
@@ -113,6 +114,7 @@ WINDOWS: Final = Resource(
     path="/maintenance",
     noun="maintenance window",
     place="Maintenance",
+    code_types=(code.WINDOW,),
     read="GET /v1/maintenance-windows/{id}",
     delete="DELETE /v1/maintenance-windows/{id}",
     forms=(

@@ -17,6 +17,7 @@ from service.audit.model import Entry
 from service.users import actions as users
 from service.users.model import UserRow
 from service.web.page_routing import Pages
+from service.web.settings.audit_people import key_of_person, name_people
 from service.web.settings.audit_things import NamedThing, find_named
 from service.web.settings.audit_words import (
     ACTIONS,
@@ -112,7 +113,7 @@ def _describe(
     thing = found.things.get((entry.resource, resource_id)) or _find_person(entry, names)
     return {
         "at_ms": entry.at_ms,
-        "who": names.get(_who(numbered), _nobody(numbered)),
+        "who": names.get(key_of_person(entry.key_id, entry.user_id), _nobody(numbered)),
         "address": entry.address or "",
         "operation": entry.operation,
         "done": describe_operation(entry.operation),
@@ -134,13 +135,7 @@ def _find_person(entry: Entry, names: Mapping[str, str]) -> NamedThing | None:
 
 def _name_all(found: _Page) -> Mapping[str, str]:
     """Who can be in the log, by how the address of the page has it."""
-    keys = {f"key:{key.id}": f"{key.name or 'API key'} ({key.masked})" for key in found.keys}
-    return {**keys, **{f"user:{user.id}": user.shown_name for user in found.users}}
-
-
-def _who(numbered: NumberedEntry) -> str:
-    entry = numbered.entry
-    return f"user:{entry.user_id}" if entry.user_id else f"key:{entry.key_id}"
+    return name_people(found.keys, found.users)
 
 
 def _nobody(numbered: NumberedEntry) -> str:

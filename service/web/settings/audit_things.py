@@ -1,6 +1,6 @@
 """What entries of the audit log are about: names, and where their pages are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,18 +55,23 @@ def find_named(
     for resource, resource_id in about:
         for kind in _KINDS.get(resource, ()):
             wanted.setdefault(kind, set()).add(_own_id(resource_id))
-    things = list(audit.find_things(connection, account_id, wanted))
-    known = {
-        (one.kind, one.id): one
-        for one in (*things, *_name_channels(connection, account_id, things))
-    }
+    known = name_things(connection, account_id, wanted)
     return {
-        (resource, resource_id): NamedThing(
-            thing.name, _PAGES[thing.kind].replace("{id}", thing.page_id)
-        )
+        (resource, resource_id): thing
         for resource, resource_id in about
         for kind in _KINDS.get(resource, ())
         if (thing := known.get((kind, _own_id(resource_id))))
+    }
+
+
+def name_things(
+    connection: Connection, account_id: str, wanted: Mapping[Kind, Collection[str]]
+) -> Mapping[tuple[Kind, str], NamedThing]:
+    """Find what there is of things of an account, by kind and id."""
+    things = list(audit.find_things(connection, account_id, wanted))
+    return {
+        (one.kind, one.id): NamedThing(one.name, _PAGES[one.kind].replace("{id}", one.page_id))
+        for one in (*things, *_name_channels(connection, account_id, things))
     }
 
 

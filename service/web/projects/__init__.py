@@ -1,0 +1,1 @@
+"""Pages of projects: what is kept as code, and its deployments."""
