@@ -41,7 +41,7 @@ from picket.doctor.host import (
     find_unhidden_secrets,
 )
 from picket.errors import ExitCode
-from picket.terminal import Terminal
+from picket.terminal import Terminal, duration
 from runners.net.tls.ca_roots import NoRootsError, system_bundle
 from runners.registry import RUNNABLE, runner_for
 from runners.scripting.harness import CHOICES
@@ -210,7 +210,7 @@ def _to_finding(one: TypeChecked) -> Finding:
     """What was not installed is somebody's choice, and a busy machine has no fault."""
     lost = one.unavailable
     if lost is None:
-        return ok(one.trial.what, f"work ({one.took_ms:.0f} ms)")
+        return ok(one.trial.what, f"work ({duration(one.took_ms)})")
     report = warn if one.is_busy or lost.remedy in CHOICES else fail
     return report(lost.what, f"cannot run here: {lost.cause}", fix=lost.remedy)
 

@@ -22,6 +22,7 @@ from contract.requests import IpFamily, RecordType
 from contract.result import CheckFailed
 from contract.wire import encode
 from picket.doctor.findings import Finding, fail, ok, warn
+from picket.terminal import duration
 from runners.net.dns.messages import build_question
 from runners.net.dns.name_servers import HostFiles, NameServer
 from runners.net.dns.query import ask
@@ -53,7 +54,7 @@ async def _check_name_server(server: NameServer) -> Finding:
         fix = f"fix {_RESOLV_CONF}, or set USE_OS_DNS_RESOLVER=on if the system resolves otherwise"
         return warn("DNS", failed.failure.message, fix=fix)
     took_ms = (time.monotonic() - began_s) * 1000
-    return ok("DNS", f"{server} answers {answer.message.response_code} in {took_ms:.0f} ms")
+    return ok("DNS", f"{server} answers {answer.message.response_code} in {duration(took_ms)}")
 
 
 async def check_service_name(settings: Settings) -> Finding:

@@ -215,7 +215,7 @@ def render_badge(name: str, newest: Standing | None, *, with_time: bool) -> Badg
         return Badge(label=name, message="no result", colour="#777")
     message, colour = _SAID[newest.status]
     if with_time and newest.response_time_ms is not None:
-        message += f" {math.floor(newest.response_time_ms)} ms"
+        message += f" {math.floor(newest.response_time_ms) or '<1'} ms"
     return Badge(label=name, message=message, colour=colour)
 
 

@@ -174,7 +174,7 @@ def _facts(alert: Alert) -> Iterator[tuple[str, str]]:
     if alert.status_code:
         yield "Status code", " ".join(filter(None, (alert.status_code, alert.status_text)))
     if alert.response_time_ms is not None:
-        yield "Response time", f"{alert.response_time_ms:.0f} ms"
+        yield "Response time", f"{round(alert.response_time_ms) or '<1'} ms"
     if alert.certificate is not None and alert.certificate.subject:
         yield "Certificate", alert.certificate.subject
     yield from _times(alert)

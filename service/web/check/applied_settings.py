@@ -173,11 +173,17 @@ def _plain(value: Any) -> Any:
 
 def describe_retries(strategy: _Doc) -> str:
     """A retry strategy in words."""
-    pause = format_duration(strategy["baseBackoffSeconds"] * 1000)
+    pause_s = strategy["baseBackoffSeconds"]
+    pause = format_duration(pause_s * 1000)
     if strategy["type"] == "SINGLE_RETRY":
-        return f"one, after {pause}"
-    growth = {"LINEAR": ", growing", "EXPONENTIAL": ", doubling"}.get(strategy["type"], "")
-    return f"up to {strategy['maxRetries'] or 2}, {pause} apart{growth}"
+        return f"one, after {pause}" if pause_s else "one, at once"
+    most = f"up to {strategy['maxRetries'] or 2}"
+    if not pause_s:
+        return f"{most}, each at once"
+    growth = {"LINEAR": ", growing", "EXPONENTIAL": ", growing exponentially"}.get(
+        strategy["type"], ""
+    )
+    return f"{most}, {pause} apart{growth}"
 
 
 def describe_alerting(settings: _Doc) -> list[tuple[str, str]]:

@@ -47,6 +47,15 @@ async def test_a_badge_may_tell_the_response_time(api: PublicApi, alice: ApiUser
     assert "passing 80 ms" in badge.body
 
 
+async def test_a_badge_of_a_quick_check_does_not_say_that_it_took_no_time(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    check = await a_check(alice)
+    await store(api, check, passed(0.4))
+    badge = await alice.get(f"{PATH}/{check['id']}?responseTime=true")
+    assert "passing &lt;1 ms" in badge.body
+
+
 async def test_a_groups_badge_is_that_of_its_worst_check(api: PublicApi, alice: ApiUser) -> None:
     group = (await alice.post("/v1/check-groups", {"name": "Shop"})).body
     path = f"/v1/badges/groups/{group['id']}"

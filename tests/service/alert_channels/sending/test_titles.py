@@ -43,3 +43,9 @@ def test_a_location_is_named_once() -> None:
         name for name, value in build_message(an_alert(), base_url=None).facts if value == "cellar"
     ]
     assert names == ["Affected locations"]
+
+
+@pytest.mark.parametrize(("took_ms", "told"), [(0.4, "<1 ms"), (0.6, "1 ms"), (812.0, "812 ms")])
+def test_a_quick_answer_did_not_take_no_time(took_ms: float, told: str) -> None:
+    facts = dict(build_message(an_alert(response_time_ms=took_ms), base_url=None).facts)
+    assert facts["Response time"] == told
