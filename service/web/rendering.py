@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.web import words
+from service.web.states import name_state
 from service.web.static_files import assets
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -74,6 +75,7 @@ class Renderer:
             "one_line": words.shorten_message,
             "breakable": _breakable,
             "linked": link_addresses,
+            "state": name_state,
         }
 
     def url(self, path: str) -> str:

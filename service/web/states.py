@@ -24,6 +24,11 @@ class State(StrEnum):
     """No run has ended yet."""
 
 
+def name_state(state: str) -> str:
+    """The word for a state, the same wherever it is counted, shown and chosen."""
+    return "new" if state == State.UNKNOWN else str(state)
+
+
 _OF_RUN: Final = {
     RunStatus.PASSED: State.PASSING,
     RunStatus.DEGRADED: State.DEGRADED,

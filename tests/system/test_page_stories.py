@@ -118,7 +118,7 @@ async def test_a_key_of_a_location_is_rotated_without_being_seen_twice(tmp_path:
         await person.go_to("Locations")
         await person.click("Cellar", role="link")
         assert first not in await page.content()
-        await person.click("Create another key")
+        await person.click("Rotate key")
         second = await page.locator("#start code", has_text=re.compile("^pl_")).first.inner_text()
         assert first != second
         assert [await person.status_for(one) for one in (first, second)] == [200, 200]

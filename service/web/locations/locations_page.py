@@ -59,7 +59,7 @@ def routes(pages: Pages) -> tuple[BaseRoute, ...]:
         pages.show("/locations/{id}", _show),
         pages.change("/locations/{id}", _change),
         pages.change("/locations/{id}/keys", _create_key),
-        pages.change("/locations/{id}/keys/{key}/end", _end_key),
+        pages.change("/locations/{id}/keys/{key}/revoke", _revoke_key),
         pages.change("/locations/{id}/delete", _delete),
     )
 
@@ -322,7 +322,7 @@ async def _create_key(visit: Visit) -> Response:
     return visit.go_with_key(f"/locations/{location_id}", answer.body["rawKey"], of=location_id)
 
 
-async def _end_key(visit: Visit) -> Response:
+async def _revoke_key(visit: Visit) -> Response:
     location_id, key_id = visit.request.path_params["id"], visit.request.path_params["key"]
     answer = await visit.call(f"DELETE /v1/private-locations/{location_id}/keys/{key_id}")
     if answer.is_error:

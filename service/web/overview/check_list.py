@@ -29,7 +29,14 @@ from service.overview.model import (
 from service.results.model import RunStatus
 from service.web.check.ranges import RANGES, usual_range
 from service.web.overview.list_address import HOME, RANGE_WORDS, Asked, read_address, type_word
-from service.web.states import State, Strip, draw_sparkline, draw_strip, state_of_run
+from service.web.states import (
+    State,
+    Strip,
+    draw_sparkline,
+    draw_strip,
+    name_state,
+    state_of_run,
+)
 from service.web.visit import Visit
 from service.web.words import format_duration, format_plural
 
@@ -285,6 +292,6 @@ def _name_heading(key: str, group_names: Mapping[str, str], grouping: Grouping |
         case Grouping.TYPE:
             return type_word(CheckType(key))
         case Grouping.STATUS:
-            return key.capitalize()
+            return name_state(key).capitalize()
         case None:
             return ""

@@ -20,7 +20,7 @@ _DONE: Final[Mapping[str, str]] = {
 _COMMANDS: Final[Mapping[str, str]] = {
     "accounts create": "Created account",
     "keys create": "Created API key",
-    "keys revoke": "Ended API key",
+    "keys revoke": "Revoked API key",
     "replaceOwnAlertSettings": "Changed alert settings of the account",
     "sign-in": "Signed in",
     "sign-in link": "Made sign-in link",
@@ -52,7 +52,7 @@ _ACRONYMS: Final = frozenset(kind.value for kind in CheckType if len(kind.value)
 ACTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "created": ("created", ("create", "put", "keys create", "users create")),
     "changed": ("changed", ("change", "replace", "users role", "users password", "users enable")),
-    "deleted": ("deleted or ended", ("delete", "keys revoke", "users disable")),
+    "deleted": ("deleted or revoked", ("delete", "keys revoke", "users disable")),
     "sign-ins": ("signed in", ("sign-in",)),
 }
 """What one may choose to see: its words, and how the operations begin."""

@@ -1,5 +1,6 @@
-"""`/settings/keys`: API keys, which are made here and end here."""
+"""`/settings/keys`: API keys, which are made, rotated and revoked here."""
 
+from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import Connection
@@ -8,7 +9,7 @@ from starlette.routing import BaseRoute
 
 from service.accounts import actions as accounts
 from service.accounts.actions import KeyRequest
-from service.accounts.keys import NewKey
+from service.accounts.keys import SERVICE_PREFIX, NewKey
 from service.accounts.model import KeyRow, Role
 from service.http.errors import NotFoundError
 from service.web.cookies import SESSION_COOKIE
@@ -23,12 +24,13 @@ _OF: Final = "account"
 
 
 def routes(pages: Pages) -> tuple[BaseRoute, ...]:
-    """The list, a new one, and the end of one."""
+    """The list, a new one, another one in the place of one, and the end of one."""
     return (
         pages.show("/settings/keys", _show),
         pages.change("/settings/keys", _create),
-        pages.show("/settings/keys/{keyId}/end", _ask),
-        pages.change("/settings/keys/{keyId}/end", _end),
+        pages.change("/settings/keys/{keyId}/rotate", _rotate),
+        pages.show("/settings/keys/{keyId}/revoke", _ask),
+        pages.change("/settings/keys/{keyId}/revoke", _revoke),
     )
 
 
@@ -40,9 +42,28 @@ async def _create(visit: Visit) -> Response:
         of_user=form.text("kind") != "program",
     )
 
+    return await _make(visit, lambda _connection: wish)
+
+
+async def _rotate(visit: Visit) -> Response:
+    """Make a key like another one, which goes on until it is revoked."""
+
+    def wish(connection: Connection) -> KeyRequest:
+        old = _find(connection, visit)
+        of_user = not old.masked.startswith(SERVICE_PREFIX)
+        return KeyRequest(name=old.name, role=old.role, of_user=of_user)
+
+    return await _make(visit, wish)
+
+
+async def _make(visit: Visit, wish: Callable[[Connection], KeyRequest]) -> Response:
     def act(connection: Connection, now_ms: int) -> tuple[str, NewKey]:
         return accounts.create_key(
-            connection, visit.backend.pepper, visit.account_id, wish=wish, now_ms=now_ms
+            connection,
+            visit.backend.pepper,
+            visit.account_id,
+            wish=wish(connection),
+            now_ms=now_ms,
         )
 
     key = await change_recorded(visit, "keys create", act, fields=("name", "role"))
@@ -52,10 +73,10 @@ async def _create(visit: Visit) -> Response:
 async def _ask(visit: Visit) -> Response:
     require_writer(visit)
     key = await visit.read(lambda c: _find(c, visit))
-    return visit.page("settings_key_end.html", key=key, is_own=_is_own(visit, key))
+    return visit.page("settings_key_revoke.html", key=key, is_own=_is_own(visit, key))
 
 
-async def _end(visit: Visit) -> Response:
+async def _revoke(visit: Visit) -> Response:
     def act(connection: Connection, now_ms: int) -> tuple[str, KeyRow]:
         key = _find(connection, visit)
         accounts.end_key(connection, key.id, account_id=visit.account_id, now_ms=now_ms)
@@ -72,7 +93,7 @@ async def _end(visit: Visit) -> Response:
 def _find(connection: Connection, visit: Visit) -> KeyRow:
     key = accounts.find_good_key(connection, str(visit.request.path_params["keyId"]))
     if key is None or key.account_id != visit.account_id:
-        raise NotFoundError("There is no such API key, or it has ended.")
+        raise NotFoundError("There is no such API key, or it was revoked.")
     return key
 
 
@@ -90,7 +111,7 @@ async def _show(visit: Visit) -> Response:
         "settings_keys.html",
         of=_OF,
         good=[key for key in reversed(keys) if key.revoked_ms is None],
-        ended=[key for key in reversed(keys) if key.revoked_ms is not None],
+        revoked=[key for key in reversed(keys) if key.revoked_ms is not None],
         now_ms=now_ms,
         own_id=visit.visitor.caller.key_id,
     )

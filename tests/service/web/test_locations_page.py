@@ -89,12 +89,12 @@ async def test_an_agent_is_shown_with_what_it_cannot_run(service: RunningService
 async def test_keys_are_rotated_without_a_moment_without_one(page: Page, api: PublicApi) -> None:
     await page.goto(f"/locations/{api.alice.secrets.location_id}")
     old = await page.locator("td.mono").first.inner_text()
-    await page.get_by_role("button", name="Create another key").click()
+    await page.get_by_role("button", name="Rotate key").click()
     assert await page.get_by_text("shown only this once").is_visible()
-    assert not await page.get_by_role("button", name="Create another key").is_visible()
+    assert not await page.get_by_role("button", name="Rotate key").is_visible()
 
     page.on("dialog", lambda dialog: dialog.accept())
-    await page.get_by_role("row").filter(has_text=old).get_by_role("button", name="End").click()
+    await page.get_by_role("row").filter(has_text=old).get_by_role("button", name="Revoke").click()
 
     await page.wait_for_url("**/locations/*")
     assert old not in await page.content()

@@ -1,6 +1,7 @@
 """The overview as people use it, and how it stays true."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -97,6 +98,17 @@ async def test_a_filter_swaps_the_list_and_goes_into_the_address(
     await page.get_by_label("Status").select_option("Failing")
     await expect(page.get_by_role("heading", name="No check matches")).to_be_visible()
     await expect(page).to_have_url(f"{api.url}/?q=hom&status=failing")
+
+
+async def test_checks_without_a_run_are_new_in_counts_filters_and_on_their_pages(
+    api: PublicApi, web: WebUser
+) -> None:
+    made = await a_check(api.alice, name="Fresh")
+    for path in ("/", "/?by=status", "/?status=unknown", f"/checks/{made['id']}"):
+        shown = (await web.get(path)).text
+        assert "New" in shown, path
+        assert not re.search(r">\s*[\d ]*[Uu]nknown", shown), path
+        assert 'aria-label="unknown"' not in shown, path
 
 
 async def test_on_a_phone_every_filter_and_count_is_in_view(api: PublicApi, page: Page) -> None:

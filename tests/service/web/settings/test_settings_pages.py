@@ -44,7 +44,7 @@ async def operations(api: PublicApi) -> list[tuple[str, str | None]]:
     return [(entry.operation, entry.user_id) for entry in entries]
 
 
-async def test_a_key_is_made_shown_once_used_and_ended(api: PublicApi, web: WebUser) -> None:
+async def test_a_key_is_made_shown_once_used_and_revoked(api: PublicApi, web: WebUser) -> None:
     form = {"name": "CI of the shop", "role": "READ_ONLY", "kind": "program"}
     made = await web.post("/settings/keys", form)
     shown = await web.follow(made)
@@ -57,18 +57,39 @@ async def test_a_key_is_made_shown_once_used_and_ended(api: PublicApi, web: WebU
     assert (await program.get("/v1/checks")).status == 200
     assert (await program.post("/v1/checks/url", {})).status == 403
 
-    path = f"/settings/keys/{await key_id(api, raw)}/end"
+    path = f"/settings/keys/{await key_id(api, raw)}/revoke"
     assert "CI of the shop" in (await web.get(path)).text
     assert (await web.post(path, {})).headers["location"] == "/settings/keys"
     assert (await program.get("/v1/checks")).status == 401
-    assert "1 ended key" in (await web.get("/settings/keys")).text
+    assert "1 revoked key" in (await web.get("/settings/keys")).text
     assert (await web.post(path, {})).status == 404
 
 
-async def test_whoever_ends_the_key_they_signed_in_with_is_out(
+async def test_a_rotated_key_has_a_twin_with_its_name_role_and_kind_and_works_on(
     api: PublicApi, web: WebUser
 ) -> None:
-    path = f"/settings/keys/{await key_id(api, api.alice.secrets.api_key)}/end"
+    form = {"name": "CI of the shop", "role": "READ_ONLY", "kind": "program"}
+    made = await web.follow(await web.post("/settings/keys", form))
+    first = re.findall(r"sv_[\w-]{43}", made.text)[0]
+    path = f"/settings/keys/{await key_id(api, first)}"
+
+    shown = await web.follow(await web.post(f"{path}/rotate", {}))
+    second = re.findall(r"sv_[\w-]{43}", shown.text)[0]
+
+    assert second != first
+    assert shown.text.count(">CI of the shop</td>") == 2
+    for raw in (first, second):
+        program = replace(api.alice, secrets=replace(api.alice.secrets, api_key=raw))
+        assert (await program.get("/v1/checks")).status == 200
+        assert (await program.post("/v1/checks/url", {})).status == 403
+    await web.post(f"{path}/revoke", {})
+    assert (await web.post(f"{path}/rotate", {})).status == 404
+
+
+async def test_whoever_revokes_the_key_they_signed_in_with_is_out(
+    api: PublicApi, web: WebUser
+) -> None:
+    path = f"/settings/keys/{await key_id(api, api.alice.secrets.api_key)}/revoke"
 
     assert "you will be signed out" in (await web.get(path)).text
     assert (await web.post(path, {})).headers["location"] == "/sign-in"
@@ -93,11 +114,12 @@ async def test_another_account_is_neither_seen_nor_changed(api: PublicApi) -> No
     seen = "".join([(await web.get(path)).text for path in PAGES])
     statuses = [
         (await web.get(f"/settings/users/{user.id}")).status,
-        (await web.get(f"/settings/keys/{key}/end")).status,
+        (await web.get(f"/settings/keys/{key}/revoke")).status,
+        (await web.post(f"/settings/keys/{key}/rotate", {})).status,
         *[
             (await web.post(path, {})).status
             for path in (
-                f"/settings/keys/{key}/end",
+                f"/settings/keys/{key}/revoke",
                 *(
                     f"/settings/users/{user.id}/{verb}"
                     for verb in ("link", "role", "disable", "enable")
@@ -175,11 +197,12 @@ async def test_whoever_may_only_read_sees_no_button_that_changes_and_is_refused(
         text = (await bob.get(page)).text
         forms = re.findall(r'<form method="post" action="([^"]+)"', text)
         assert forms == ["/sign-out"], page
-        assert "/end" not in text
-    assert (await bob.get(f"/settings/keys/{key}/end")).status == 403
+        assert "/revoke" not in text
+    assert (await bob.get(f"/settings/keys/{key}/revoke")).status == 403
     for path in (
         "/settings/keys",
-        f"/settings/keys/{key}/end",
+        f"/settings/keys/{key}/rotate",
+        f"/settings/keys/{key}/revoke",
         "/settings/users",
         *(f"/settings/users/{user.id}/{verb}" for verb in ("link", "role", "disable", "enable")),
     ):
