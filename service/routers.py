@@ -71,6 +71,7 @@ _ROUTERS: Final = (
     sessions.router_v2,
     ad_hoc.router,
     ad_hoc.clients_router,
+    ad_hoc.logs_router,
     statuses.router,
     error_groups.router,
     exporter.router,

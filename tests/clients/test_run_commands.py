@@ -111,6 +111,7 @@ import { expect, test } from '@playwright/test'
 
 test('the shop looks as ever', async ({ page }) => {
   await page.goto('/')
+  console.log('looking at the shop')
   await expect(page).toHaveScreenshot('shop.png')
 })
 """
@@ -123,7 +124,9 @@ async def test_snapshots_are_written_into_the_project_and_compared_with(tmp_path
         words = ("test", "scripted", "--grep", "Browser")
         missing = await client.run(*words, code=1)
         assert "A snapshot doesn't exist" in missing
-        assert "1 passed, 1 total" in await client.run(*words, "--update-snapshots")
+        updated = await client.run(*words, "--update-snapshots", "--verbose")
+        assert "1 passed, 1 total" in updated
+        assert "looking at the shop" in updated, "its log"
         written = client.project / "scripts/browser.spec.ts-snapshots/shop-linux.png"
         assert written.read_bytes().startswith(b"\x89PNG")
         assert "1 passed, 1 total" in await client.run(*words)

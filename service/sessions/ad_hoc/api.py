@@ -25,8 +25,8 @@ from service.results import actions as results
 from service.results import assets
 from service.results.api import answer_asset
 from service.results.model import ResultType, StoredResult
-from service.results.shapes import AssetsShown, CheckResultShown
-from service.results.views import render
+from service.results.shapes import AssetsShown, CheckResultShown, LogLineShown
+from service.results.views import render, render_log
 from service.sessions import actions
 from service.sessions.ad_hoc.schemas import (
     AdHocRunWrite,
@@ -50,6 +50,7 @@ from service.sessions.ad_hoc.views import (
     render_scheduling,
     render_state,
 )
+from service.sessions.ad_hoc.written_snapshots import find_run
 from service.sessions.model import Session, TestSession, TestStatus
 from service.sessions.watching import TestWatch
 from service.vault.encryption import Scope, Viewer
@@ -76,6 +77,8 @@ _STARTED: Final = answers(202, AdHocStarted, "What was started.", 404)
 router = keyed_operations("Test sessions", prefix=PATH)
 clients_router = keyed_operations("Test sessions", prefix="/next/test-sessions")
 """What the established service's own clients ask there."""
+logs_router = keyed_operations("Test sessions", prefix="/next/assets")
+"""Where they ask for the log of a run whose result names files."""
 
 SessionId = Annotated[str, Path(alias="testSessionId", pattern=NO_NUL, max_length=200)]
 ResultId = Annotated[str, Path(alias="testSessionResultId", pattern=NO_NUL, max_length=200)]
@@ -377,3 +380,21 @@ async def read_test_session_result_links(result_id: ResultId, reading: ReadingDe
     session, found = await reading.find_result(result_id)
     artifacts = [one.artifact for one in await reading.list_assets(found)]
     return json(render_links(reading.base_url, session, found, artifacts))
+
+
+@logs_router.get(
+    "/log/{sequenceId}/{testSessionResultId}",
+    responses=answers(200, list[LogLineShown], "The lines, the oldest first.", 404),
+)
+async def read_test_session_log(
+    sequence_id: Annotated[str, Path(alias="sequenceId", pattern=NO_NUL, max_length=200)],
+    result_id: ResultId,
+    caller: CallerDep,
+    backend: BackendDep,
+) -> Response:
+    """Read the log of a run of a test session, where clients ask for it if it wrote snapshots."""
+    stored = await backend.database.read(
+        lambda c: find_run(c, caller.account_id, sequence_id, result_id)
+    )
+    outcome = stored.detail.outcome if stored.detail else None
+    return json(render_log(outcome, stored.started_ms) if outcome else [])

@@ -18,7 +18,7 @@ from service.http.times import format_time
 from service.results.model import StoredResult
 from service.results.shapes import result_field
 from service.results.views import explain, render, render_log, render_phased_log
-from service.sessions.ad_hoc.written_snapshots import render_written
+from service.sessions.ad_hoc.written_snapshots import render_assets
 from service.sessions.model import Session
 
 _MOST_ERRORS: Final = 20
@@ -35,11 +35,10 @@ def render_client_result(
     whole = render(stored, name=name, check_type=check_type, files_at=files_at)
     outcome = stored.detail.outcome if stored.detail else None
     data = _render_data(outcome, whole, kind) if outcome else None
-    written = render_written(stored)
+    assets = render_assets(stored)
     return {
         **whole,
-        # Clients that see `assets` ask for logs elsewhere, and print none of these.
-        **({"assets": {"snapshots": written}} if written else {}),
+        **({"assets": assets} if assets else {}),
         "isCancelled": False,
         "checkRunData": data,
         "logs": _render_logs(stored, outcome, kind) if outcome else [],

@@ -23,7 +23,18 @@ def is_written_key(key: str) -> bool:
     return len(key.split("/")) == _PARTS
 
 
-def render_written(stored: StoredResult) -> list[dict[str, Any]]:
+def render_assets(stored: StoredResult) -> dict[str, Any]:
+    """What a client does with a run that wrote snapshots; empty: it wrote none.
+
+    A client that sees `assets` prints no log but the one that it fetches from
+    `/next/assets/log/{region}/{logPath}`.
+    """
+    written = _render_written(stored)
+    log = {"region": stored.session_id, "logPath": stored.id}
+    return {"snapshots": written, **log} if written else {}
+
+
+def _render_written(stored: StoredResult) -> list[dict[str, Any]]:
     """What the client takes over as its new snapshots: their keys and their paths."""
     outcome = stored.detail.outcome if stored.detail else None
     if outcome is None or not isinstance(outcome.evidence, BrowserEvidence):
@@ -48,11 +59,23 @@ async def open_written(
     session_id, result_id, name = key.split("/")
 
     def query(connection: Connection) -> Asset:
-        session = sessions.find(connection, account_id, session_id)
-        stored = results.find(connection, session.check_id, result_id)
-        if stored is None or stored.session_id != session_id:
-            raise NotFoundError(f"There is no result {result_id} of this session.")
+        stored = find_run(connection, account_id, session_id, result_id)
         return assets.find_asset(assets.assets_of(connection, account_id, stored), name)
 
     asset = await backend.database.read(query)
     return asset, await assets.open_asset(backend.artifacts, asset)
+
+
+def find_run(
+    connection: Connection, account_id: str, session_id: str, result_id: str
+) -> StoredResult:
+    """A result of the session of a check.
+
+    Raises:
+        NotFoundError: the account has no such session, or that has no such result.
+    """
+    session = sessions.find(connection, account_id, session_id)
+    stored = results.find(connection, session.check_id, result_id)
+    if stored is None or stored.session_id != session_id:
+        raise NotFoundError(f"There is no result {result_id} of this session.")
+    return stored

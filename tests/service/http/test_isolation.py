@@ -36,6 +36,7 @@ NOT_THERE: Final = (
     "GET /v1/test-sessions/{testSessionId}/results/{testSessionResultId}/assets",
     "GET /v1/test-sessions/{testSessionId}/results/{testSessionResultId}/assets/{name}",
     "GET /next/test-sessions/{testSessionId}/results/{testSessionResultId}/links",
+    "GET /next/assets/log/{sequenceId}/{testSessionResultId}",
 )
 """Alice herself has none of it here; `test_assets_api.py` and `test_ad_hoc.py` send one."""
 
@@ -124,6 +125,7 @@ async def a_test_session(api: PublicApi, _name: str) -> Ids:
     return {
         "testSessionId": started["testSessionId"],
         "schedulingId": started["schedulingId"],
+        "sequenceId": next(iter(started["sequenceIds"].values())),
         "testSessionResultId": "none",
         "name": "none",
     }
@@ -245,6 +247,7 @@ MAKERS: Final[Mapping[str, Make]] = {
     "accounts": an_account,
     "alert-channels": an_alert_channel,
     "analytics": a_measured_check,
+    "assets": a_test_session,
     "badges": a_badge,
     "checks": a_check,
     "check-alerts": a_result,

@@ -152,6 +152,7 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "POST /next/test-sessions/trigger",
         "GET /next/test-sessions/{testSessionId}/link",
         "GET /next/test-sessions/{testSessionId}/results/{testSessionResultId}/links",
+        "GET /next/assets/log/{sequenceId}/{testSessionResultId}",
         "GET /v1/triggers/checks/{checkId}",
         "POST /v1/triggers/checks/{checkId}",
         "DELETE /v1/triggers/checks/{checkId}",

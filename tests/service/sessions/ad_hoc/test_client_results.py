@@ -254,5 +254,7 @@ def test_snapshots_that_were_written_anew_have_keys_and_paths() -> None:
     assert rendered(CheckType.BROWSER, outcome)["assets"] == {
         "snapshots": [
             {"key": "session-1/result-1/snapshot-1.png", "path": "front-snapshots/snapshot-1.png"}
-        ]
+        ],
+        "region": "session-1",
+        "logPath": "result-1",
     }

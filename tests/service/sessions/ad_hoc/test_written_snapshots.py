@@ -33,7 +33,12 @@ async def a_test_that_wrote(service: RunningService) -> str:
         "startedAt": "2026-11-22T08:00:00Z",
         "startedAfterSeconds": 0.1,
         "tookSeconds": 1,
-        "outcome": {"status": "PASSED", "artifacts": [artifact], "evidence": seen},
+        "outcome": {
+            "status": "PASSED",
+            "artifacts": [artifact],
+            "evidence": seen,
+            "log": [{"afterMs": 5, "level": "INFO", "message": "drawn anew"}],
+        },
     }
     answer = await service.agent("POST", "/agent/v1/results", {"results": [result]})
     assert len(answer.body["accepted"]) == 1, answer.body
@@ -65,3 +70,16 @@ async def test_a_key_that_no_result_names_opens_nothing(service: RunningService)
         f"none/{result}/{name}",
     ):
         assert (await downloaded(service.alice, wrong))[0] == 404
+
+
+async def test_the_log_of_a_run_that_wrote_snapshots_is_read_by_what_its_result_names(
+    service: RunningService,
+) -> None:
+    session, result, _ = (await a_test_that_wrote(service)).split("/")
+    read = await service.alice.get(f"/next/assets/log/{session}/{result}")
+    (line,) = read.body
+
+    assert (line["msg"], line["level"]) == ("drawn anew", "INFO")
+    assert isinstance(line["time"], int)
+    for wrong in (f"{session}/none", f"none/{result}"):
+        assert (await service.alice.get(f"/next/assets/log/{wrong}")).status == 404
