@@ -73,8 +73,7 @@ def address_of(request: Request, check_id: str, prefix: str, shown: Range) -> Ad
 async def _show(visit: Visit) -> Response:
     check_id = str(visit.request.path_params["id"])
     query = visit.request.query_params
-    tab = query.get("tab", "runs")
-    tab = tab if tab in _TABS else "runs"
+    tab = query["tab"] if query.get("tab") in _TABS else "runs"
 
     def read(connection: Connection) -> dict[str, Any]:
         now_ms = visit.now_ms(connection)

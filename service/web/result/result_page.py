@@ -167,8 +167,7 @@ async def _show(visit: Visit) -> Response:
         at_location=stored.cause in AT_LOCATIONS,
         took_ms=show_run(stored, kind).took_ms,
         is_run_on_demand=kind is not CheckType.HEARTBEAT and seen.check.doc["activated"],
-        curl=f'curl -H "authorization: Bearer $API_KEY" {visit.base_url}/v1/check-results/'
-        f"{seen.check.id}/{stored.id}",
+        curl=_write_curl(visit, stored),
         outcome=outcome,
         evidence=evidence,
         kind=_template(evidence),
@@ -182,8 +181,7 @@ async def _show(visit: Visit) -> Response:
         are_answered=seen.other is None or are_answered(stored, seen.other),
         body_lines=compare_bodies(stored, seen.other) if seen.other else (),
         files=files,
-        good_shots=[one for one in good_files if one.kind == "screenshot"],
-        **_by_kind(files),
+        **_by_kind(files, good_files),
         no_viewer=explain_absence(visit),
         **_drawings(stored, evidence),
         **_functions(),
@@ -213,10 +211,16 @@ def _functions() -> dict[str, Any]:
     }
 
 
-def _by_kind(files: Sequence[File]) -> dict[str, Any]:
+def _by_kind(files: Sequence[File], good_files: Sequence[File]) -> dict[str, Any]:
     """Those that the page shows."""
     kinds = {"shots": "screenshot", "videos": "video", "traces": "trace"}
-    return {name: [one for one in files if one.kind == kind] for name, kind in kinds.items()}
+    shown = {name: [one for one in files if one.kind == kind] for name, kind in kinds.items()}
+    return {**shown, "good_shots": [one for one in good_files if one.kind == "screenshot"]}
+
+
+def _write_curl(visit: Visit, stored: StoredResult) -> str:
+    path = f"/v1/check-results/{stored.check_id}/{stored.id}"
+    return f'curl -H "authorization: Bearer $API_KEY" {visit.base_url}{path}'
 
 
 def _read(
