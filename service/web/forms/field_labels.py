@@ -100,8 +100,8 @@ _SHORTER_HELP: Final[Mapping[str, str]] = {
     "grace": "How much later than that a ping may come.",
     "period": "The time between two pings.",
     "retryStrategy": "How a failed run is tried again before anybody is alerted.",
-    "basicAuth": "Instead of a bearer token: that is the header `Authorization` with the value"
-    " `Bearer {{TOKEN}}`, and a secret variable called `TOKEN`.",
+    "basicAuth": "For a bearer token, add the header `Authorization` with the value"
+    " `Bearer {{TOKEN}}` instead, and a secret variable called `TOKEN`.",
     "codeBundlePath": "The project, packed into one file: \N{LEFT DOUBLE QUOTATION MARK}Upload a"
     " bundle\N{RIGHT DOUBLE QUOTATION MARK} sends one. Each is named by the first letters of its"
     " SHA-256.",

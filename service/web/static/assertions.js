@@ -42,13 +42,17 @@ function offerPresets(rows) {
   const blank = rows.querySelector(":scope > template").content;
   const sources = [...blank.querySelectorAll('select[name$=".source"] option')].map((one) => one.value);
   const add = rows.querySelector("[data-add-row]");
-  for (const preset of PRESETS.filter(([, source]) => sources.includes(source)).reverse()) {
+  const bar = document.createElement("p");
+  bar.className = "row";
+  add.after(bar);
+  bar.append(add);
+  for (const preset of PRESETS.filter(([, source]) => sources.includes(source))) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "small";
     button.textContent = preset[0];
     button.addEventListener("click", () => { add.click(); fill(rows.querySelector(":scope > .entries > .entry:last-child"), preset); });
-    add.after(button);
+    bar.append(button);
   }
 }
 
