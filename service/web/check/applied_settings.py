@@ -13,7 +13,7 @@ from service.web.check.heading import describe_schedule, describe_target
 from service.web.words import format_duration
 
 _Doc = Mapping[str, Any]
-DEFAULT: Final = "default"
+BUILT_IN: Final = "built in"
 CHECK: Final = "this check"
 ACCOUNT: Final = "account"
 _THRESHOLDS: Final = (
@@ -31,7 +31,7 @@ class AppliedSetting:
     label: str
     value: str
     origin: str
-    """Who says so: this check, its group, the account, or a default."""
+    """Who says so: this check, its group, the account, or nobody: it is built in."""
 
 
 class SettingsReader:
@@ -104,20 +104,20 @@ class SettingsReader:
         applied, own = self._applied.get(name), self._doc.get(name)
         if applied != own:
             return self._group_name
-        return DEFAULT if own == _plain(self._defaults.get(name)) else CHECK
+        return BUILT_IN if own == _plain(self._defaults.get(name)) else CHECK
 
     def _origin_of_places(self) -> str:
         has_own = self._doc["locations"] or self._doc["privateLocations"]
         if has_own:
             return CHECK
-        return self._group_name if self._group else DEFAULT
+        return self._group_name if self._group else BUILT_IN
 
     def _origin_of_retries(self) -> str:
         applied = (self._applied["retryStrategy"], self._applied["doubleCheck"])
         own = (self._doc["retryStrategy"], self._doc["doubleCheck"])
         if applied != own:
             return self._group_name
-        return DEFAULT if own == (None, True) else CHECK
+        return BUILT_IN if own == (None, True) else CHECK
 
     def _schedule(self) -> str:
         return describe_schedule(self._kind, self._applied)
@@ -164,7 +164,7 @@ class SettingsReader:
             return applied["alertSettings"], CHECK if own else self._group_name
         if self._of_account is not None:
             return self._of_account, ACCOUNT
-        return {}, DEFAULT
+        return {}, BUILT_IN
 
 
 def _plain(value: Any) -> Any:
@@ -187,7 +187,7 @@ def describe_retries(strategy: _Doc) -> str:
 
 
 def describe_alerting(settings: _Doc) -> list[tuple[str, str]]:
-    """Alert settings in words; what they leave out is at its default."""
+    """Alert settings in words; what they leave out has its built-in value."""
     if settings.get("escalationType", "RUN_BASED") == "TIME_BASED":
         minutes = settings.get("timeBasedEscalation", {}).get("minutesFailingThreshold", 5)
         after = f"{minutes} min without a pass"

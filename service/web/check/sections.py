@@ -30,6 +30,8 @@ from service.web.check.ranges import Range
 from service.web.states import State, state_of_run
 
 RUNS_A_PAGE: Final = 50
+_LATEST: Final = 8
+"""How many of the latest runs are shown: they fit on one line."""
 _MOST_ALERTS: Final = 100
 _MOST_GROUPS: Final = 100
 _MISSED: Final = "missed"
@@ -126,6 +128,13 @@ def list_runs(
     kind = CheckType(check.type)
     runs = [show_run(one, kind) for one in found[:RUNS_A_PAGE]]
     return runs if wanted.status == _MISSED else _fold(runs), len(found) > RUNS_A_PAGE
+
+
+def list_latest_runs(connection: Connection, check: CheckRow) -> list[RunShown]:
+    """The newest runs, whatever range is shown; runs that were missed in a row are one."""
+    found = results.list_page(connection, check.id, ResultFilter(), limit=_LATEST)
+    kind = CheckType(check.type)
+    return _fold(show_run(one, kind) for one in found)
 
 
 def _fold(runs: Iterable[RunShown]) -> list[RunShown]:

@@ -53,7 +53,7 @@ async def test_a_failing_check_says_so_with_the_reason_and_the_way_to_its_run(
     said = words(page.text)
     assert "Checkout Failing for 11 min" in said
     assert WHY.replace("JSON_BODY", "JSON body") in said
-    assert "URL monitor http://127.0.0.1/ every 10 min at default" in said
+    assert "URL monitor http://127.0.0.1/ every 10 min at location default" in said
     (listed,) = (await api.alice.get(f"/v1/check-results/{check['id']}?hasFailures=true")).body
     assert f"/checks/{check['id']}/results/{listed['id']}" in page.text
 
@@ -139,6 +139,27 @@ async def test_runs_that_were_missed_in_a_row_for_one_cause_are_one_row(
     assert len(await listed(web, f"/checks/{check['id']}?status=missed")) == 3
 
 
+async def test_the_latest_runs_stand_above_the_charts_whatever_is_listed_below(
+    api: PublicApi, web: WebUser
+) -> None:
+    check = await a_check(api)
+    for minutes in range(20, 10, -1):
+        await store(api, check, passed(minutes), started_ms=now_ms() - minutes * MINUTE_MS)
+    for minutes in (3, 2):
+        await store(api, check, started_ms=now_ms() - minutes * MINUTE_MS, cause=Cause.NO_AGENT)
+
+    text = (await web.get(f"/checks/{check['id']}?tab=settings&range=1h")).text
+
+    before, _, after = text.partition('<nav class="latest"')
+    latest, _, below = after.partition("</nav>")
+    assert 'id="charts"' not in before
+    assert 'id="charts"' in below
+    times = re.findall(r"</time> ([^<]+)</a>", latest)
+    assert times == ["2 runs missed", *(f"{one} ms" for one in range(11, 17))]
+    newest = (await api.alice.get(f"/v1/check-results/{check['id']}?limit=1")).body[0]["id"]
+    assert re.findall(r'href="([^"]*)"', latest)[0] == f"/checks/{check['id']}/results/{newest}"
+
+
 async def test_runs_beyond_fifty_are_on_further_pages(api: PublicApi, web: WebUser) -> None:
     check = await a_check(api)
     place = api.alice.secrets.location_id
@@ -217,7 +238,7 @@ async def test_settings_tell_where_they_come_from(api: PublicApi, web: WebUser) 
     assert "Locations default this check" in said
     assert "At each time at all locations group Shop" in said
     assert "Alerts after 10 min without a pass group Shop" in said
-    assert "Degraded above 3.0 s default" in said
+    assert "Degraded above 3.0 s built in" in said
 
 
 async def test_checks_of_others_are_not_there(api: PublicApi, web: WebUser) -> None:
