@@ -335,16 +335,22 @@ def _text(field: Field, state: str, blank: Control) -> Control:
         minimum="" if field.minimum is None else key_of(field.minimum),
         maximum="" if field.maximum is None else key_of(field.maximum),
         step="1" if field.is_whole else "any",
-        rows=_height(kind, state, is_code=is_code),
+        rows=_height(kind, state, name=field.name, is_code=is_code),
     )
 
 
-def _height(kind: Kind, state: str, *, is_code: bool) -> int:
+def _least_height(name: str, *, is_code: bool) -> int:
+    if name == "script":
+        return 18
+    return 6 if is_code else 3
+
+
+def _height(kind: Kind, state: str, *, name: str, is_code: bool) -> int:
     lines = state.count("\n") + 1
     match kind:
         case Kind.LINES:
             return min(max(lines, 2), 12)
         case Kind.LONG | Kind.JSON:
-            return min(max(lines + 1, 6 if is_code else 3), 24)
+            return min(max(lines + 1, _least_height(name, is_code=is_code)), 40)
         case _:
             return 0

@@ -76,7 +76,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "Tab" || event.shiftKey || "left" in code.dataset) return;
   event.preventDefault();
   code.setRangeText("  ", code.selectionStart, code.selectionEnd, "end");
-  markChanged(code);
+  code.dispatchEvent(new Event("input", { bubbles: true }));
 });
 document.addEventListener("focusout", (event) => { delete event.target.dataset.left; });
 
@@ -91,10 +91,34 @@ for (const code of document.querySelectorAll('textarea[data-code][name="script"]
   input.addEventListener("change", async () => {
     code.value = await input.files[0].text();
     input.value = "";
-    markChanged(code);
+    code.dispatchEvent(new Event("input", { bubbles: true }));
   });
   label.append(input);
   code.after(label);
+  numberLines(code);
+}
+
+/** Errors of a script name lines, and so does the page. Lines do not wrap then, each has one number. */
+function numberLines(code) {
+  const box = document.createElement("div");
+  const numbers = document.createElement("ol");
+  box.className = "lines";
+  numbers.ariaHidden = "true";
+  code.wrap = "off";
+  code.before(box);
+  box.append(numbers, code);
+  const follow = () => { numbers.scrollTop = code.scrollTop; };
+  const count = () => {
+    const wanted = code.value.split("\n").length;
+    while (numbers.children.length > wanted) numbers.lastChild.remove();
+    while (numbers.children.length < wanted) {
+      numbers.append(Object.assign(document.createElement("li"), { textContent: numbers.children.length + 1 }));
+    }
+    follow();
+  };
+  code.addEventListener("input", count);
+  code.addEventListener("scroll", follow);
+  count();
 }
 
 // A new form begins with the time zone of whoever fills it in.
