@@ -31,7 +31,7 @@ def create_first(
     connection: Connection, account_id: str, *, slug: str, key: NewKey, now_ms: int
 ) -> str:
     """The location that every new account begins with; its id."""
-    body = LocationWrite.model_validate({"name": slug.capitalize(), "slugName": slug})
+    body = LocationWrite.model_validate({"name": f"{slug.capitalize()} location", "slugName": slug})
     return _create(connection, _build_row(account_id, body, now_ms=now_ms), key).id
 
 

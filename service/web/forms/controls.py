@@ -241,24 +241,25 @@ def _shapes(field: Field, state: Mapping[str, State], blank: Control) -> Control
 
 _NOT_SET: Final = "Not set"
 _NO_CHOICE: Final[Mapping[str, str]] = {
-    "engine": "Node.js (the service's default)",
+    "engine": "Not set: Node.js",
     "groupId": "No group",
     "runParallel": "As each check says",
     "runtimeId": "The agent's newest",
-    "setupSnippetId": "None",
-    "tearDownSnippetId": "None",
+    "setupSnippetId": "No snippet",
+    "tearDownSnippetId": "No snippet",
 }
 """What a choice says of null."""
 _NOTHING: Final[Mapping[str, str]] = {
     "alertSettings": "None of its own",
-    "retryStrategy": "One, at once (the service's default)",
+    "basicAuth": "Send none",
+    "retryStrategy": "One retry, at once",
     "triggerIncident": "No",
 }
 _SOMETHING: Final[Mapping[str, str]] = {
     "alertSettings": "Its own",
-    "retryStrategy": "Other",
+    "retryStrategy": "As set here",
     "triggerIncident": "Yes",
-    "basicAuth": "Send them",
+    "basicAuth": "Send these",
 }
 _FALLBACK: Final = "FALLBACK"
 _CONSTANTS: Final[Mapping[str, str]] = {_FALLBACK: "Left to the checks"}

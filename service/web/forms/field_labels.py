@@ -16,7 +16,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "alertSettings": "Alert settings",
     "amount": "How many",
     "grace": "Grace",
-    "apiCheckDefaults": "Defaults of API checks",
+    "apiCheckDefaults": "Default values of API checks",
     "authScheme": "Authentication scheme",
     "autoSubscribe": "New checks subscribe by themselves",
     "baseBackoffSeconds": "First wait",
@@ -24,7 +24,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "type": "Wait before each retry",
     "basicAuth": "User and password",
     "bodyType": "Body type",
-    "browserCheckDefaults": "Defaults of browser checks",
+    "browserCheckDefaults": "Default values of browser checks",
     "ca": "Additional roots",
     "cert": "Certificate",
     "checkId": "Check",
@@ -182,6 +182,7 @@ _WORDS: Final[Mapping[str, str]] = {**_VALUES, **KINDS}
 _WORDS_OF: Final[Mapping[tuple[str, str], str]] = {
     ("bodyType", "NONE"): "No body",
     ("bodyType", "RAW"): "Plain text",
+    ("retryStrategy", "NONE"): "No retries",
 }
 """Values that read differently in one field."""
 _VALUE_IN_TEXT: Final = re.compile(r"`?\b([A-Z][A-Z0-9_]{2,})\b`?")

@@ -164,7 +164,7 @@ async def test_a_location_has_its_queue_and_its_agents(alice: ApiUser) -> None:
     (size,) = await samples(alice, "private_location_queue_size")
     assert size.labels == {
         "private_location_id": alice.secrets.location_id,
-        "private_location_name": "Default",
+        "private_location_name": "Default location",
         "private_location_slug_name": "default",
     }
     assert size.value == 1

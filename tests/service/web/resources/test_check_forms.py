@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 from tests.builders.alert_channels import a_channel
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import ApiUser, PublicApi
+from tests.servers.web_browser import collect_complaints, find_violations
 from tests.servers.web_forms import Pairs, form_pairs
 from tests.service.web.conftest import WebUser
 
@@ -179,3 +180,42 @@ async def test_a_script_is_read_from_a_file_and_indented_by_the_tab_key(
     await script.press("Escape")
     await script.press("Tab")
     await expect(script).not_to_be_focused()
+
+
+async def test_a_script_has_a_tall_field_with_a_number_beside_each_line(
+    api: PublicApi, page: Page
+) -> None:
+    complaints = collect_complaints(page)
+    await page.goto(f"{api.url}/checks/new?kind=BROWSER")
+    script = page.get_by_label("Script", exact=True)
+    numbers = page.locator(".lines > ol > li")
+
+    await script.fill("\n".join(f"await page.goto('about:blank') // {at}" for at in range(90)))
+    await expect(numbers).to_have_count(90)
+    await script.press("Control+End")
+    tops = await page.evaluate(
+        "() => [...document.querySelectorAll('.lines > *')].map((one) => one.scrollTop)"
+    )
+    assert tops[0] > 0
+    assert abs(tops[0] - tops[1]) <= 1
+    await script.fill("1")
+    await expect(numbers).to_have_count(1)
+    box = await script.bounding_box()
+    assert box is not None
+    assert box["height"] > 300
+
+    assert await script.get_attribute("autocorrect") == "off"
+    assert await script.get_attribute("spellcheck") == "false"
+    assert await find_violations(page) == []
+    assert complaints == []
+
+
+async def test_a_form_names_the_location_and_no_value_by_the_word_default(
+    api: PublicApi, web: WebUser
+) -> None:
+    for kind in ("API", "BROWSER", "PLAYWRIGHT", "HEARTBEAT"):
+        text = (await web.get(f"/checks/new?kind={kind}")).text
+        labels = re.findall(r">([^<>]*)</(?:label|option|legend|span)>", text.partition("<main")[2])
+        named = {one for one in labels if "default" in one.lower()}
+        assert named == {"Default location"}
+        assert "None" not in labels
