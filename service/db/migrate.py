@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-HEAD: Final = "0043"
+HEAD: Final = "0044"
 """The newest revision; a test holds it equal to the newest file of `migrations/versions`."""
 UNFINISHED: Final = "unfinished"
 """Stands for the revision while `migrate-store` copies rows into the database."""

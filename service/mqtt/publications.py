@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from service.mqtt.rules import topic_of
-from service.sessions.ad_hoc.progress_messages import load_message
+from service.sessions.ad_hoc.progress_messages import load_messages
 from service.sessions.model import RunProgressed
 
 
@@ -31,7 +31,6 @@ def _publications(
     connection: Connection, events: Iterable[RunProgressed], now_ms: int
 ) -> Iterator[Publication]:
     for event in events:
-        message = load_message(connection, event, now_ms=now_ms)
-        if message is not None:
+        for message in load_messages(connection, event, now_ms=now_ms):
             payload = msgspec.json.encode(message.body)
             yield Publication(topic_of(event, message.subtopic), payload)

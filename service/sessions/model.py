@@ -160,6 +160,8 @@ class TestSession:
     """What the client calls all runs that it waits for. None: nobody waits for single runs."""
     metadata: Mapping[str, Any]
     """What the client says of the project, the repository and the environment."""
+    streams_logs: bool = False
+    """Whether the client prints the logs of runs that passed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -435,4 +435,5 @@ def _test(
 def read_test(row: Row[Any]) -> TestSession:
     """A row of `test_session`."""
     values = {**row._mapping, "status": TestStatus(row.status)}  # noqa: SLF001 - SQLAlchemy's documented face of a row
-    return TestSession(**{**values, "is_recorded": bool(row.is_recorded)})
+    flags = {"is_recorded": bool(row.is_recorded), "streams_logs": bool(row.streams_logs)}
+    return TestSession(**{**values, **flags})

@@ -102,8 +102,12 @@ async def test_browser_checks_and_suites_run_from_the_project(tmp_path: Path) ->
         passed = await client.run("test", "scripted")
         assert "3 passed, 3 total" in passed
         words = ("--config", "suite/playwright.config.ts", "--project", "chromium")
-        suite = await client.run("pw-test", "--env", f"SHOP_URL={scene.shop}", "--", *words)
+        options = ("pw-test", "--env", f"SHOP_URL={scene.shop}")
+        suite = await client.run(*options, "--", *words)
         assert "1 passed, 1 total" in suite
+        assert suite.count("Running 1 test using 1 worker") == 1, "its log"
+        quiet = await client.run(*options, "--no-stream-logs", "--", *words)
+        assert "Running 1 test" not in quiet
 
 
 _LOOKS = """

@@ -59,6 +59,7 @@ test_session: Final = Table(
     Column("is_recorded", Boolean, nullable=False),  # whether lists show it
     Column("suite_id", String),  # of the client's; None: nobody waits for single runs
     Column("metadata", JSON, nullable=False),  # what the client says of project and repository
+    Column("streams_logs", Boolean),  # whether its client prints them; None: it does not
     Index(
         "ix_test_session_recorded",
         *("account_id", "id"),

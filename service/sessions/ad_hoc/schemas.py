@@ -142,6 +142,11 @@ class SessionFields(RequestModel):
         told = repo.model_dump(by_alias=True, exclude_none=True) if repo else None
         return {"repoInfo": told, "environment": self.environment}
 
+    @property
+    def prints_logs(self) -> bool:
+        """Whether its client prints logs by themselves."""
+        return False
+
 
 class AdHocRunWrite(SessionFields):
     """Checks to run once."""
@@ -160,7 +165,8 @@ class AdHocRunWrite(SessionFields):
     project: ProjectName | None = None
     """Kept with the session."""
     stream_logs: bool = False
-    """No effect: a run's log comes with its result."""
+    """Whether the log of a suite that passed is published before its result. Logs of others come
+    with their results."""
     hidden_values_of: Text | None = None
     """The id of a stored check: where the only job has `*********`, and where a secret is empty,
     the values of that check are used. Null: the job hides none."""
@@ -175,6 +181,11 @@ class AdHocRunWrite(SessionFields):
         """What is kept with it."""
         project = self.project.logical_id if self.project else None
         return {**super().metadata, "project": project}
+
+    @property
+    def prints_logs(self) -> bool:
+        """Whether its client prints logs by themselves."""
+        return self.stream_logs
 
 
 class TriggerVariable(RequestModel):

@@ -223,6 +223,7 @@ def _start(
         is_recorded=body.should_record,
         suite_id=suite_id,
         metadata=body.metadata,
+        streams_logs=body.prints_logs,
     )
     slugs = locations.list_slugs(connection, scope.account_id)
     members = [
