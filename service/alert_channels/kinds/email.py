@@ -35,7 +35,9 @@ async def _send(outgoing: Outgoing) -> None:
     mailer = outgoing.tools.mailer
     if mailer is None:
         raise ChannelError(
-            "This service has no mail server: its operator has to set SMTP_URL.", Fault.FINAL
+            "This service has no mail server: its operator has to set SMTP_URL in the environment"
+            " of the service (docs/service.md).",
+            Fault.FINAL,
         )
     failure = await mailer.send(
         Mail(

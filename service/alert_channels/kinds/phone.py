@@ -68,7 +68,9 @@ async def _send_call(outgoing: Outgoing) -> None:
 async def _hand_over(outgoing: Outgoing, gateway: str | None, setting: str, text: str) -> None:
     if gateway is None:
         raise ChannelError(
-            f"This service has no such gateway: its operator has to set {setting}.", Fault.FINAL
+            f"This service has no such gateway: its operator has to set {setting} in the"
+            " environment of the service (docs/service.md).",
+            Fault.FINAL,
         )
     body: dict[str, Any] = {
         "id": outgoing.id,

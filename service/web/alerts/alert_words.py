@@ -93,6 +93,29 @@ def explain_silence(stored: StoredAlert, sent: Sequence[Sent]) -> str:
     return "No notification of it is stored."
 
 
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where something is set."""
+
+    path: str
+    words: str
+
+
+def find_door(stored: StoredAlert, sent: Sequence[Sent]) -> Door | None:
+    """Where it is set whom an alert that reached nobody goes to. None: nowhere, or it did."""
+    alert = stored.alert
+    check = "" if alert.check_deleted or not alert.check_id else f"/checks/{alert.check_id}/edit"
+    if sent or stored.silence is Silence.NOT_NOTIFIED_BEFORE:
+        return None
+    if stored.silence is Silence.MAINTENANCE:
+        return Door("/maintenance", "See maintenance windows")
+    if stored.silence is Silence.NOT_WANTED or not check:
+        return Door("/channels", "See what channels take")
+    if stored.silence is Silence.NO_SUBSCRIPTION:
+        return Door(check, "Choose its channels")
+    return None if stored.notified else Door(check, "See whom the check alerts")
+
+
 def list_sent(
     connection: Connection, check_id: str | None, alert_ids: Iterable[str]
 ) -> Mapping[str, Sequence[Sent]]:

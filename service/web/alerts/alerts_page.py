@@ -18,7 +18,14 @@ from service.incidents.model import Incident
 from service.maintenance import actions as maintenance
 from service.maintenance.model import Occurrence
 from service.results import actions as results
-from service.web.alerts.alert_words import Sent, describe_alert, explain_silence, list_sent
+from service.web.alerts.alert_words import (
+    Door,
+    Sent,
+    describe_alert,
+    explain_silence,
+    find_door,
+    list_sent,
+)
 from service.web.page_routing import Pages
 from service.web.states import State
 from service.web.visit import Visit
@@ -47,6 +54,8 @@ class Moment:
     sent: Sequence[Sent]
     note: str
     """Why nobody was notified; empty: somebody was."""
+    door: Door | None = None
+    """Where that is set. None: nowhere."""
     result_id: str | None
     """None: no result is stored any more."""
 
@@ -276,6 +285,7 @@ def _moment(stored: StoredAlert, sent: Sequence[Sent]) -> Moment:
         word=word,
         sent=sent,
         note=explain_silence(stored, sent),
+        door=find_door(stored, sent),
         result_id=alert.result_id,
     )
 

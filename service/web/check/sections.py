@@ -19,9 +19,11 @@ from service.results.model import Cause, ResultFilter, RunStatus, StoredResult
 from service.results.views import explain
 from service.status_pages import actions as status_pages
 from service.web.alerts.alert_words import (
+    Door,
     Sent,
     describe_alert,
     explain_silence,
+    find_door,
     label_channel,
     list_sent,
 )
@@ -194,6 +196,8 @@ class AlertShown:
     reminder: int
     note: str
     """Why nobody was notified. Empty: somebody was."""
+    door: Door | None
+    """Where that is set. None: nowhere."""
     sent: Sequence[Sent]
 
 
@@ -223,6 +227,7 @@ def _show_alert(stored: StoredAlert, sent: Sequence[Sent]) -> AlertShown:
         error=alert.error or "",
         reminder=alert.reminder,
         note=explain_silence(stored, sent),
+        door=find_door(stored, sent),
         sent=sent,
     )
 

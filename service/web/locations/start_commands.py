@@ -8,9 +8,13 @@ from urllib.parse import urlsplit
 
 _ELSEWHERE: Final = "https://picket.example"
 """The address that stands in commands for other machines when the service has none for them."""
-_IMAGE: Final = (
-    "No registry has the image: make images builds it, in a checkout of Picket. This light agent"
-    " runs checks without scripts and browsers; docs/deploy.md has the command of the full one."
+_IMAGE: Final = "No registry has the image: make images builds it, in a checkout of Picket."
+_LIGHT: Final = (
+    " This is the light image, picket-agent: every check that needs no script and no browser."
+)
+_FULL: Final = (
+    " This is the full image, picket-agent-full: every check, those with scripts and browsers too."
+    " It runs as root with five capabilities, so that each run has a user of its own."
 )
 _HOST_NETWORK: Final = (
     " The service listens on this machine only, so the container shares the machine's network:"
@@ -41,6 +45,7 @@ def list_commands(service_url: str, key: str) -> Sequence[StartCommand]:
     elsewhere = _ELSEWHERE if is_local else service_url
     return (
         _docker(service_url, key, is_local=is_local),
+        _docker_full(service_url, key, is_local=is_local),
         _compose(service_url, key, is_local=is_local),
         StartCommand(
             name="Helm",
@@ -92,8 +97,8 @@ def is_loopback(url: str) -> bool:
 def _docker(service_url: str, key: str, *, is_local: bool) -> StartCommand:
     network = "--network host " if is_local else ""
     return StartCommand(
-        name="Docker",
-        note=_IMAGE + (_HOST_NETWORK if is_local else ""),
+        name="Docker, light",
+        note=_IMAGE + _LIGHT + (_HOST_NETWORK if is_local else ""),
         text="make images\n"
         f"docker run -d --name picket-agent {network}--restart unless-stopped \\\n"
         "  --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges \\\n"
@@ -102,12 +107,28 @@ def _docker(service_url: str, key: str, *, is_local: bool) -> StartCommand:
     )
 
 
+def _docker_full(service_url: str, key: str, *, is_local: bool) -> StartCommand:
+    network = "--network host " if is_local else ""
+    return StartCommand(
+        name="Docker, full: with browsers",
+        note=_IMAGE + _FULL + (_HOST_NETWORK if is_local else ""),
+        text="make images\n"
+        f"docker run -d --name picket-agent-full {network}--restart unless-stopped \\\n"
+        "  --user 0:0 --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add KILL \\\n"
+        "  --cap-add SETGID --cap-add SETUID --security-opt no-new-privileges \\\n"
+        "  --read-only --tmpfs /tmp:exec,size=2g --memory 6g --pids-limit 4096 \\\n"
+        "  --stop-timeout 330 -v picket-full-agent:/var/lib/picket \\\n"
+        f"  -e SERVICE_URL={service_url} -e API_KEY={key} picket-agent-full",
+    )
+
+
 def _compose(service_url: str, key: str, *, is_local: bool) -> StartCommand:
     network = "    network_mode: host\n" if is_local else ""
     return StartCommand(
-        name="Compose",
+        name="Compose, light",
         note="Write this to compose.yaml and run docker compose up -d. "
         + _IMAGE
+        + _LIGHT
         + (_HOST_NETWORK if is_local else ""),
         text="services:\n"
         "  agent:\n"

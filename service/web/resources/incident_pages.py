@@ -23,6 +23,7 @@ from service.web.forms.resource_form import Document, Resource
 from service.web.forms.resource_pages import CHANGED, resource_routes
 from service.web.page_routing import Pages
 from service.web.states import State
+from service.web.status_page.custom_domains import PREFIX
 from service.web.status_page.history import WORD_OF
 from service.web.visit import Visit
 from service.web.words import format_iso
@@ -34,6 +35,8 @@ _NOT_FOUND: Final = 404
 _RESOLVED_MEANWHILE: Final = (
     "It was resolved after you opened this page. Publish the update again to reopen it."
 )
+_RESOLUTION: Final = "This incident is resolved."
+"""What visitors read if somebody resolves it without a word."""
 _FIELD: Final = re.compile(r".*\.|\[\d+\]$")
 """What the path of a field has besides its name."""
 STATES_OF_SEVERITIES: Final = {
@@ -283,12 +286,26 @@ async def _incident(visit: Visit, *, sent: dict[str, Any], problem: str) -> Resp
         status=_UNPROCESSABLE if problem else 200,
         incident=incident,
         state=STATES_OF_SEVERITIES[incident["severity"]],
+        public_word=WORD_OF[Severity(incident["severity"])],
+        pages=await _list_pages(visit, incident),
+        resolution=_RESOLUTION,
         statuses=[one.value for one in IncidentStatus],
         chosen=sent.get("status") or incident["lastUpdateStatus"],
         description=sent.get("description", ""),
         problem=problem,
         sends_mails=visit.backend.sends_status_mails,
     )
+
+
+async def _list_pages(visit: Visit, incident: Document) -> list[tuple[str, str]]:
+    """The name and the address of each status page on which visitors see it."""
+    services = {one["id"] for one in incident["services"]}
+    found = await visit.find(f"{_API}?limit=100")
+    return [
+        (one["name"], f"{PREFIX}/{one['url']}")
+        for one in found["entries"]
+        if services & {service["id"] for card in one["cards"] for service in card["services"]}
+    ]
 
 
 def _id_of(visit: Visit) -> str:

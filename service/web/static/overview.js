@@ -88,6 +88,11 @@ document.addEventListener("htmx:after:swap", () => {
   showSelection();
 });
 selection?.addEventListener("submit", actOnSelected);
+const all = selection?.querySelector("[data-select-all]");
+if (all) {
+  all.hidden = false;
+  all.addEventListener("click", () => { for (const box of boxes()) selected.add(box.value); showSelection(); });
+}
 selection?.addEventListener("reset", () => { selected.clear(); setTimeout(showSelection); });
 
 const ACTIONS = {

@@ -145,6 +145,13 @@ async def test_an_alert_that_reached_nobody_says_why_it_did_not_then(
         "Nobody was notified: no channel that was subscribed takes alerts of this kind."
     ]
     assert await _tell_notes(web, muted) == ["Nobody was notified: the check was muted."]
+    for check, path in (
+        (shop, f"/checks/{shop['id']}/edit"),
+        (slow, "/channels"),
+        (muted, f"/checks/{muted['id']}/edit"),
+    ):
+        for page in (f"/alerts?check={check['id']}", f"/checks/{check['id']}?tab=alerts"):
+            assert f'<a class="underlined" href="{path}">' in (await web.get(page)).text
 
 
 async def test_an_alert_names_the_maintenance_window_that_kept_it_back(

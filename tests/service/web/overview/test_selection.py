@@ -120,3 +120,14 @@ async def test_a_script_is_told_in_one_line(api: PublicApi, web: WebUser) -> Non
         headers={"accept": "application/json"},
     )
     assert json.loads(answer.text) == {"line": "1 check paused.", "isRefused": False}
+
+
+async def test_all_shown_checks_are_selected_at_once(api: PublicApi, page: Page) -> None:
+    await some(api)
+    await page.goto("/")
+    await page.get_by_label("Select B").check()
+    await page.get_by_role("button", name="Select all shown").click()
+    await expect(page.get_by_text("3 selected")).to_be_visible()
+    await page.get_by_role("button", name="Mute", exact=True).click()
+    await expect(page.get_by_text("3 checks muted.")).to_be_visible()
+    assert all((await stored(api, "muted")).values())

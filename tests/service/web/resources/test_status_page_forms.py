@@ -1,5 +1,6 @@
 """Status pages, their services and incidents, as whoever is signed in manages them."""
 
+import re
 from html import unescape
 
 import pytest
@@ -115,6 +116,29 @@ async def test_an_update_is_published_by_a_form(alice: ApiUser, web: WebUser) ->
     found = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body
     assert found["lastUpdateStatus"] == "RESOLVED"
     assert found["incidentUpdates"][0]["description"] == "It works again."
+
+
+async def test_an_open_incident_is_resolved_at_once_and_leads_to_what_visitors_see(
+    alice: ApiUser, web: WebUser
+) -> None:
+    service, hidden = await a_service(alice), await a_service(alice, "Mail")
+    await a_page(alice, service, name="Shop status", url="shop")
+    incident = await an_incident(alice, service)
+    path = f"/incidents/{incident['id']}"
+    shown = (await web.get(path)).text
+    assert '<a href="/status/shop">Shop status</a>' in shown
+    assert "visitors read “Partly down”" in shown
+    fields = re.findall(r'type="hidden" name="(status|description)" value="([^"]+)"', shown)
+
+    assert (await web.post(path, dict(fields))).status == 303
+
+    found = (await alice.get(f"{INCIDENTS}/{incident['id']}")).body
+    assert found["lastUpdateStatus"] == "RESOLVED"
+    after = (await web.get(path)).text
+    assert ">Resolve<" not in after
+    assert "visitors read “" not in after
+    unseen = await an_incident(alice, hidden)
+    assert "No status page shows its services" in (await web.get(f"/incidents/{unseen['id']}")).text
 
 
 async def test_what_was_resolved_meanwhile_is_reopened_only_on_purpose(
