@@ -4,7 +4,7 @@ For one row each, most of the cost is the statement; for short statements it is 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection
@@ -33,7 +33,7 @@ def json_rows(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 def execute_later(connection: Connection, statement: str, parameters: Sequence[object]) -> None:
     """Execute a statement whose outcome nobody reads: in a brief change, together with its commit.
 
-    What reads its rows in the same transaction calls `execute_delayed` before.
+    What reads its rows in the same transaction does so by `fetch_rows`.
     """
     if shared := shared_of(connection):
         shared.later.append((statement, parameters))
@@ -48,3 +48,15 @@ def execute_delayed(connection: Connection) -> None:
     for statement, parameters in shared.later:
         driver(connection).execute(statement.encode(), parameters)
     shared.later.clear()
+
+
+def fetch_rows(
+    connection: Connection, statement: str, parameters: Sequence[object]
+) -> list[tuple[Any, ...]]:
+    """The rows of a query that sees what `execute_later` has kept so far, in one trip with it."""
+    postgres, shared = driver(connection), shared_of(connection)
+    if shared is None or not shared.later:
+        return postgres.execute(statement.encode(), parameters).fetchall()
+    with postgres.pipeline():
+        execute_delayed(connection)
+        return postgres.execute(statement.encode(), parameters).fetchall()

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from contract.checks import Lane
 from service.db.postgresql_faults import driver
-from service.db.postgresql_rows import execute_delayed, execute_later, json_rows
+from service.db.postgresql_rows import execute_later, fetch_rows, json_rows
 from service.jobs.model import (
     LEASE_MS,
     HeldJob,
@@ -139,7 +139,6 @@ class PostgresJobQueue:
         self, connection: Connection, query: ReadyQuery, *, now_ms: int
     ) -> list[ReadyJob]:
         """Jobs that can be claimed now, in the order in which they should be."""
-        execute = driver(connection).execute
         types = [one.value for one in query.check_types]
         jobs: list[ReadyJob] = []
         for priority in _PRIORITIES:
@@ -150,7 +149,9 @@ class PostgresJobQueue:
             floor = query.floors.begin(key, now_ms=now_ms)
             asked = (query.location_id, query.lane.value, priority, *floor, now_ms, types, left)
             statement = READY_WANTED if priority == Priority.WANTED else READY
-            found = [ReadyJob._make(row) for row in execute(statement, asked)]
+            # Other claims of the round may have been given some that only the commit would mark.
+            rows = fetch_rows(connection, statement, asked)
+            found = [ReadyJob._make(row) for row in rows]
             query.floors.end(key, (found[0].due_ms, found[0].id) if found else (now_ms, 0))
             jobs += found
         return jobs
@@ -204,8 +205,7 @@ class PostgresJobQueue:
 
     def find_held(self, connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
         """The jobs that are not done, by id."""
-        execute_delayed(connection)
-        rows = driver(connection).execute(_HELD, (list(job_ids),))
+        rows = fetch_rows(connection, _HELD, (list(job_ids),))
         return {row[0]: HeldJob._make(row) for row in rows}
 
     def find_lost(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:

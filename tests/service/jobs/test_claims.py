@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 from contract.checks import ApiSpec, BrowserSpec, CheckType, HeartbeatSpec, Lane
 from contract.job import Job
 from contract.wire import decode
+from service.db.engine import Line
 from service.db.sqlite_group import driver
 from service.heartbeats.actions import ReceivedPing, take_pings
 from service.jobs.actions import drop_jobs
@@ -120,6 +121,25 @@ async def test_a_claimant_with_other_types_is_served_beside_them(world: World) -
     dealt = await world.change(lambda c, now: assign_jobs(c, world.table(), claimants, now_ms=now))
     specs = [type(decode(jobs[0], Job).spec).__name__ for jobs in dealt.jobs]
     assert specs == ["DnsSpec", "UrlSpec"]
+
+
+async def test_claimants_with_overlapping_types_never_get_one_job_in_a_round(world: World) -> None:
+    check_id = await world.check(a_url_spec())
+    await world.queue(check_id)
+    await world.queue(check_id)
+    claimants = [
+        a_claimant("claim-1", check_types=frozenset({CheckType.URL})),
+        a_claimant("claim-2", check_types=UPTIME_TYPES),
+    ]
+
+    def deal(connection: Connection) -> AssignedJobs:
+        now_ms = world.clock.now_ms(connection)
+        return assign_jobs(connection, world.table(), claimants, now_ms=now_ms)
+
+    dealt = await world.database.write(deal, brief=Line.CLAIMS)
+    given = [decode(job, Job) for jobs in dealt.jobs for job in jobs]
+    assert sorted(job.job_id for job in given) == ["1", "2"]
+    assert await world.submit(*map(a_result, given)) == [Verdict.ACCEPTED, Verdict.ACCEPTED]
 
 
 async def test_a_repeated_claim_gets_the_same_jobs_and_a_whole_lease(world: World) -> None:
