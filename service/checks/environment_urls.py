@@ -13,6 +13,9 @@ from service.http.errors import InvalidError
 
 _MOST_LETTERS: Final = 2_000
 _PATTERN: Final = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
+# RFC 3986 has no others. By a backslash browsers end the host, and braces are filled with secrets.
+_LETTERS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
+_HOST: Final = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
 _FIELD: Final = "environmentUrl"
 _ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*|\{\{[^{}]*\}\}")
 VARIABLE: Final = "ENVIRONMENT_URL"
@@ -38,7 +41,12 @@ class EnvironmentHosts:
                 " that it may lead to"
             )
         url = _split(text)
-        if url is None or url.scheme not in {"http", "https"} or not url.hostname:
+        if (
+            url is None
+            or url.scheme not in {"http", "https"}
+            or not url.hostname
+            or not _HOST.fullmatch(url.hostname)
+        ):
             raise _refuse("must be an http or https URL, such as https://preview.example.com")
         if "@" in url.netloc:
             raise _refuse("must not have a user name or password in it")
@@ -84,7 +92,7 @@ def move_url(url: str, environment_url: str) -> str:
 
 
 def _split(text: str) -> SplitResult | None:
-    if len(text) > _MOST_LETTERS or not text.isascii() or not text.isprintable() or " " in text:
+    if len(text) > _MOST_LETTERS or not _LETTERS.fullmatch(text):
         return None
     try:
         url = urlsplit(text)

@@ -86,9 +86,17 @@ class _LinkCall:
         self.backend: Backend = backend
         self.place = query.place or None
         """Slug. None: everywhere."""
-        self.url = backend.environment_hosts.read_url(query.url) if query.url else None
-        """Where the checks run instead. None: at their own addresses."""
+        self._url = query.url
         self._request = request
+
+    @property
+    def url(self) -> str | None:
+        """Where the checks run instead. None: at their own addresses.
+
+        Raises:
+            InvalidError: it is not allowed; says what is, and so to holders of the link alone.
+        """
+        return self.backend.environment_hosts.read_url(self._url) if self._url else None
 
     def run_elsewhere(
         self, connection: Connection, row: TriggerRow, check_ids: Sequence[str], now_ms: int

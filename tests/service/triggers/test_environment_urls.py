@@ -111,6 +111,37 @@ async def test_an_address_that_is_not_allowed_runs_nothing(
     assert reason in answer.body["message"]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://elsewhere.test\\.preview.test/",  # for browsers the backslash begins the path
+        "http://elsewhere.test%5C.preview.test",
+        "http://.preview.test",
+        "https://a.preview.test/?key={{KEY}}",
+        "https://{{KEY}}.preview.test",
+    ],
+)
+def test_an_address_that_browsers_or_variables_would_make_another_one_is_refused(url: str) -> None:
+    with pytest.raises(InvalidError, match="must be an http or https URL"):
+        parse_hosts("*.preview.test").read_url(url)
+
+
+@pytest.mark.parametrize("url", [f"{PREVIEW}:8443/a?b=c#d", "http://10.0.0.7", "http://[::1]:80/"])
+def test_where_all_hosts_are_allowed_addresses_are_too(url: str) -> None:
+    assert parse_hosts("*").read_url(url) == url
+
+
+async def test_whoever_has_no_link_is_not_told_which_hosts_are_allowed(
+    service: RunningService,
+) -> None:
+    check_id, _ = await a_link(service, "api")
+    answer = await service.alice.get(
+        f"/checks/{check_id}/trigger/guessed?environmentUrl=https://elsewhere.test"
+    )
+    assert answer.status == 404
+    assert "preview.test" not in str(answer.body)
+
+
 def test_without_the_setting_no_address_is_allowed() -> None:
     with pytest.raises(InvalidError, match="ENVIRONMENT_URL_HOSTS names no host"):
         NO_HOSTS.read_url(PREVIEW)
