@@ -5,6 +5,7 @@ missing, `picket service` where the agent's are, and `--help` answers at once.
 """
 # ruff: noqa: PLC0415 - the reason stands above
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -365,8 +366,10 @@ def _add_service_command(name: str, summary: str) -> None:
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     @require_extras("service")
     def command(arguments: tuple[str, ...]) -> int:
+        from picket.service_access import tell_port
         from service.cli import commands
 
+        tell_port(os.environ, Path(".picket"))
         with _explain_service_errors():
             ended = commands.main([name, *arguments], prog_name="picket", standalone_mode=False)
         return int(ended or ExitCode.OK)

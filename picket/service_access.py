@@ -1,16 +1,18 @@
 """Which service a command talks to, and with which key."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
 from picket.up.data_dir import DataDir
 
 _AGENTS_KEY: Final = "pl_"
+_ADDRESSING: Final = ("DATABASE_URL", "SERVICE_DATA_DIR", "SERVICE_PORT", "SERVICE_PUBLIC_URL")
 
 
 def open_api(environ: Mapping[str, str], data_dir: Path) -> PublicApi:
@@ -58,6 +60,19 @@ def suggest_remedy(environ: Mapping[str, str]) -> str:
     if "SERVICE_URL" in environ:
         return "check SERVICE_URL"
     return "start `picket up`, or set SERVICE_URL and API_KEY"
+
+
+def tell_port(environ: MutableMapping[str, str], data_dir: Path) -> None:
+    """Have links of the service lead to the port that `picket up` has found free for it.
+
+    Settings that say which service is meant, or where it is reached, come first.
+    """
+    if any(name in environ for name in _ADDRESSING):
+        return
+    folder = DataDir(data_dir)
+    url = folder.service_url() if folder.is_in_use() else None
+    if url and (port := urlsplit(url).port):
+        environ["SERVICE_PORT"] = str(port)
 
 
 def _read_key(environ: Mapping[str, str]) -> str:

@@ -1,11 +1,13 @@
 """The service's commands under our name."""
 
+import fcntl
 import json
 from pathlib import Path
 
 import pytest
 
 from picket.__main__ import main
+from picket.service_access import tell_port
 
 
 def test_the_document_is_printed_without_a_service(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,6 +28,20 @@ def test_a_refusal_and_a_wrong_option_are_one_sentence(
     assert capsys.readouterr().err.startswith("picket: there is no database at")
     assert main(["audit", "--limit", "0"]) == 2
     assert "see picket audit --help" in capsys.readouterr().err
+
+
+def test_links_lead_to_the_port_that_picket_up_has_chosen(tmp_path: Path) -> None:
+    (tmp_path / "service-url").write_text("http://127.0.0.1:22505")
+    held: dict[str, str] = {}
+    tell_port(held, tmp_path)
+    assert held == {}  # nobody runs there now: another program may have the port
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        tell_port(held, tmp_path)
+        named = {"SERVICE_PUBLIC_URL": "https://picket.example"}
+        tell_port(named, tmp_path)
+    assert held == {"SERVICE_PORT": "22505"}
+    assert "SERVICE_PORT" not in named
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 from service.http.errors import NotFoundError
 from service.projects import actions as projects
 from service.projects.model import Project
+from service.vault.texts import HIDDEN
 from service.web.api_calls import ApiAnswer
 from service.web.form_data import read_form
 from service.web.forms.api_problems import divide, summarize
@@ -96,6 +97,15 @@ async def read_sent(
     return SentForm(root, state, body, parser.unreadable)
 
 
+def _without_hidden(value: Any) -> Any:
+    """A document in which what cannot be read is empty."""
+    if isinstance(value, Mapping):
+        return {name: _without_hidden(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_hidden(one) for one in value]
+    return "" if value == HIDDEN else value
+
+
 async def reopen(
     visit: Visit, resource: Resource, form: Form, pairs: Sequence[tuple[str, str]]
 ) -> Response:
@@ -115,9 +125,21 @@ class _ResourcePages:
         form = self._resource.form_of(visit.request.query_params.get("kind", ""))
         if form is None:
             return visit.page("form_kinds.html", resource=self._resource)
-        begun = await self._resource.begin(visit, form)
+        begun = {**await self._resource.begin(visit, form), **await self._copy(visit)}
         root = offer(form.root, await self._resource.options(visit, form))
         return self._page(visit, form, root, express(root, begun))
+
+    async def _copy(self, visit: Visit) -> Document:
+        """What the form of a new one has of another one; secrets stay where they are."""
+        source = visit.request.query_params.get("copy")
+        if not source:
+            return {}
+        path = self._resource.read.replace("{id}", quote(source, safe=""))
+        answer = await visit.look(path)
+        if answer.is_error:
+            raise NotFoundError(answer.message)
+        shown = _without_hidden(self._resource.show(answer.body))
+        return {**shown, "name": f"{shown['name']} (copy)"}
 
     async def create(self, visit: Visit) -> Response:
         """Send a new one to the API."""

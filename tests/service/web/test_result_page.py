@@ -265,9 +265,11 @@ async def test_a_file_that_could_run_is_saved_and_never_shown(api: PublicApi, we
     files = (
         an_artifact("a.html", "file", page, "text/html"),
         an_artifact("a.png", "screenshot", picture, "image/png"),
+        an_artifact("a.webm", "video", b"film", "video/webm"),
     )
     run_id = await store(api, check, passed(artifacts=files))
     keep(api, run_id, "a.html", page)
+    keep(api, run_id, "a.webm", b"film")
     keep(api, run_id, "a.png", picture)
     path = await path_of_newest(api, check)
 
@@ -276,6 +278,8 @@ async def test_a_file_that_could_run_is_saved_and_never_shown(api: PublicApi, we
 
     assert hostile.headers["content-disposition"].startswith("attachment")
     assert hostile.headers["content-security-policy"] == "sandbox"
+    film = (await web.get(f"{path}/files/a.webm")).headers["content-security-policy"]
+    assert film.startswith("default-src 'none'; media-src 'self'")
     assert 'width="4" height="3"' in text
     assert 'loading="lazy"' in text
 

@@ -219,3 +219,33 @@ async def test_a_form_names_the_location_and_no_value_by_the_word_default(
         named = {one for one in labels if "default" in one.lower()}
         assert named == {"Default location"}
         assert "None" not in labels
+
+
+@pytest.mark.parametrize("kind", ["URL", "API", "TCP", "DNS", "ICMP"])
+async def test_a_check_is_duplicated_by_a_form_that_has_all_of_it_but_its_secrets(
+    api: PublicApi, web: WebUser, kind: str
+) -> None:
+    secret = [{"key": "TOKEN", "value": "s3cr3t", "secret": True}]
+    more = {"environmentVariables": secret} if kind == "API" else {}
+    made = await api.alice.post(
+        f"/v1/checks/{kind.lower()}", check_body(kind.lower(), tags=["shop"], **more)
+    )
+    page = (await web.get(f"/checks/{made.body['id']}")).text
+    link = f"/checks/new?kind={kind}&amp;copy={made.body['id']}"
+    assert link in page
+
+    form = Pairs(form_pairs((await web.get(link.replace("&amp;", "&"))).text))
+
+    assert "s3cr3t" not in str(form.items())
+    assert dict(form.items())["name"] == f"{made.body['name']} (copy)"
+    filled = Pairs(
+        (name, "new" if name == "environmentVariables[0].value" and more else value)
+        for name, value in form.items()
+    )
+    answer = await web.post(f"/checks/new?kind={kind}", filled)
+    assert answer.status == 303, answer.text
+    first, second = (await api.alice.get("/v1/checks")).body
+    own = ("id", "name", "created_at", "updated_at", "environmentVariables", "frequencyOffset")
+    assert {key: first[key] for key in first if key not in own} == {
+        key: second[key] for key in second if key not in own
+    }
