@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Final
 
@@ -140,19 +141,27 @@ class RateLimits:
 
     def wait_s(self, kind: RateClass, name: str) -> float:
         """Count one request; 0 when it may go on, else how long to wait before the next try."""
-        return self._of[kind].wait_s(name)
+        return self._of[kind].wait_s(_digest(name))
 
     def take_untold(self) -> Sequence[tuple[RateClass, str, int]]:
-        """Requests that went on here and that other processes should know of, by client."""
+        """Requests that went on here and that other processes should know of, by client.
+
+        Clients are told by a digest of their names.
+        """
         return [
             (kind, name, requests)
             for kind, limit in self._of.items()
             for name, requests in limit.take_untold()
         ]
 
-    def count_elsewhere(self, kind: RateClass, name: str, requests: int) -> None:
+    def count_elsewhere(self, kind: RateClass, digest: str, requests: int) -> None:
         """Count requests of a client that went on in another process."""
-        self._of[kind].count_elsewhere(name, requests)
+        self._of[kind].count_elsewhere(digest, requests)
+
+
+def _digest(name: str) -> str:
+    """A name as processes tell it: some are tokens, and each role of a database may listen."""
+    return blake2b(name.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 class RateLimit:

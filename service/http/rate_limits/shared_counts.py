@@ -18,7 +18,7 @@ from service.notices import SharedNotice
 
 EVERY_S: Final = 1.0
 _OF_ONE_NOTICE: Final = 40
-"""With names of 100 letters these fit into a message of PostgreSQL."""
+"""These fit into a message of PostgreSQL, with names of any length."""
 _MOST_CLIENTS: Final = 2_000
 """Clients with the fewest requests are left out beyond it: a flood of clients is no single one."""
 
@@ -29,6 +29,7 @@ class RequestsAdmitted(SharedNotice):
 
     process: str
     counts: tuple[tuple[RateClass, str, int], ...]
+    """By the digest of the client's name."""
 
 
 class SharedCounts:
@@ -56,8 +57,8 @@ class SharedCounts:
     def _count(self, notice: RequestsAdmitted) -> None:
         if notice.process == self._process:
             return
-        for kind, name, requests in notice.counts:
-            self._limits.count_elsewhere(kind, name, requests)
+        for kind, digest, requests in notice.counts:
+            self._limits.count_elsewhere(kind, digest, requests)
 
 
 def _requests(count: tuple[RateClass, str, int]) -> int:

@@ -1,7 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.http.rate_limits.rate_limit import ALLOWANCES, Allowance, RateClass, RateLimit
+from service.http.rate_limits.rate_limit import (
+    ALLOWANCES,
+    Allowance,
+    RateClass,
+    RateLimit,
+    RateLimits,
+)
 from service.settings import Settings
 
 
@@ -66,6 +72,18 @@ def test_requests_are_told_once_they_are_a_hundredth_of_the_allowance() -> None:
         rate.wait_s("a")
         told += rate.take_untold()
     assert told == [("a", 3)]
+
+
+def test_other_processes_count_a_client_without_being_told_its_name() -> None:
+    here, elsewhere = (RateLimits(monotonic=lambda: 0.0) for _ in range(2))
+    for _ in range(10):
+        here.wait_s(RateClass.TRIGGER_LINKS, "a-secret-token")
+    [(kind, told, requests)] = here.take_untold()
+    assert (kind, requests) == (RateClass.TRIGGER_LINKS, 10)
+    assert "secret" not in told
+    elsewhere.count_elsewhere(kind, told, requests)
+    assert elsewhere.wait_s(RateClass.TRIGGER_LINKS, "a-secret-token") > 0
+    assert elsewhere.wait_s(RateClass.TRIGGER_LINKS, "another-token") == 0
 
 
 def test_without_settings_there_are_as_many_requests_as_at_the_established_service() -> None:
