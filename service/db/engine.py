@@ -121,6 +121,20 @@ def shared_of(connection: Connection) -> Shared | None:
     return shared
 
 
+def restore_later(connection: Connection) -> Callable[[], None]:
+    """Returns what has those statements go with the commit that do now; for parts that are undone.
+
+    A part may have kept more of them, or executed those that were there before it.
+    """
+    later = shared.later if (shared := shared_of(connection)) else []
+    before = list(later)
+
+    def restore() -> None:
+        later[:] = before
+
+    return restore
+
+
 def forget_notices(connection: Connection) -> Callable[[], None]:
     """Returns what forgets all that is announced from now on; for parts that are undone."""
     notices: list[object] = connection.info.setdefault(_NOTICES, [])

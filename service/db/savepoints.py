@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from service.db.engine import forget_notices
+from service.db.engine import forget_notices, restore_later
 from service.db.postgresql_faults import fault_of
 from service.db.sqlite_group import is_disk_fault
 
@@ -15,7 +15,7 @@ def attempt(connection: Connection, part: Callable[[], None]) -> Exception | Non
     Where the database is at fault the whole change fails, as it does where the transaction is lost.
     """
     savepoint = connection.begin_nested()
-    forget = forget_notices(connection)
+    forget, restore = forget_notices(connection), restore_later(connection)
     try:
         part()
     except Exception as problem:
@@ -23,6 +23,7 @@ def attempt(connection: Connection, part: Callable[[], None]) -> Exception | Non
             raise
         savepoint.rollback()
         forget()
+        restore()
         return problem
     savepoint.commit()
     return None

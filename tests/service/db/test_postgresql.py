@@ -466,3 +466,21 @@ async def test_a_brief_change_sees_what_it_has_left_for_its_commit_once_it_asks(
 
     assert await database.write(change, brief=Line.CLAIMS) == [1]
     assert await count(database) == 1
+
+
+async def test_a_part_that_fails_leaves_nothing_for_the_commit_and_loses_nothing_of_before(
+    database: PostgresDatabase,
+) -> None:
+    def change(connection: Connection) -> Exception | None:
+        add_later(1)(connection)
+
+        def part() -> None:
+            add_later(2)(connection)
+            execute_delayed(connection)
+            add_later(3)(connection)
+            raise LookupError
+
+        return attempt(connection, part)
+
+    assert isinstance(await database.write(change, brief=Line.RESULTS), LookupError)
+    assert await database.read(lambda c: list(c.execute(IDS).scalars())) == [1]
