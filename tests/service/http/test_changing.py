@@ -200,7 +200,7 @@ async def test_what_changed_in_a_check_and_a_location_is_named(
     await alice.put(f"/v1/checks/url/{made['id']}", check_body(frequency=5, tags=["a"]))
     place = f"/v1/private-locations/{alice.secrets.location_id}"
     proxy = "http://u:hunter2@proxy:1"
-    body = {"name": "Default", "icon": "location", "proxyUrl": proxy}
+    body = {"name": "Default location", "icon": "location", "proxyUrl": proxy}
     assert (await alice.put(place, body)).status == 200
     _, check, location = await noted(api)
     assert check.fields == ("frequency", "tags")
