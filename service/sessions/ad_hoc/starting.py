@@ -159,8 +159,15 @@ def run_elsewhere(
     """Queue runs of copies of these checks on other terms; no stored check has their results.
 
     Raises:
-        InvalidError: there is no such location, or a check cannot run any more.
+        InvalidError: there is no such location, a check cannot run any more, or they are too many.
     """
+    if len(check_ids) > MOST_JOBS:
+        raise InvalidError(
+            f"These are {len(check_ids)} checks, and a test session runs {MOST_JOBS} at most; use"
+            " the links of smaller groups, or leave out environmentUrl.",
+            keys=("environmentUrl",),
+            source="query",
+        )
     known = locations.list_slugs(connection, scope.account_id).values()
     if terms.slug is not None and terms.slug not in known:
         raise InvalidError(

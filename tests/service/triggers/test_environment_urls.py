@@ -7,6 +7,7 @@ import pytest
 
 from service.checks.environment_urls import NO_HOSTS, move_url, parse_hosts
 from service.http.errors import InvalidError
+from service.sessions.ad_hoc import starting
 from tests.builders.check_bodies import check_body, script_body
 from tests.servers.public_api import Answer
 from tests.servers.service import RunningService, a_result_body, serve_service
@@ -89,6 +90,20 @@ async def test_a_group_runs_at_the_other_address_too(service: RunningService) ->
     assert job["spec"]["request"]["url"].startswith(PREVIEW)
     await sent_results(service, job, "PASSED")
     assert (await call).status == 200
+
+
+async def test_a_group_with_more_checks_than_a_test_session_may_have_runs_none(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "MOST_JOBS", 1)
+    group = (await service.alice.post("/v1/check-groups", {"name": "Shop"})).body
+    for _ in range(2):
+        await a_link(service, "url", groupId=group["id"])
+    made = (await service.alice.post(f"/v1/triggers/check-groups/{group['id']}")).body
+    link = f"/check-groups/{group['id']}/trigger/{made['token']}?environmentUrl={PREVIEW}"
+    answer = await service.alice.get(link)
+    assert answer.status == 400
+    assert "2 checks, and a test session runs 1 at most" in answer.body["message"]
 
 
 @pytest.mark.parametrize(
