@@ -17,7 +17,12 @@ _PATTERN: Final = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
 _HOST: Final = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
 _FIELD: Final = "environmentUrl"
-_ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*|\{\{[^{}]*\}\}")
+_VARIABLE: Final = r"\{\{[^{}]*\}\}"
+_ORIGIN: Final = re.compile(
+    rf"(?:[A-Za-z][A-Za-z0-9+.-]*|{_VARIABLE})://[^/?#]*?"
+    rf"(?=(?<=[A-Za-z0-9]){_VARIABLE}(?:[/?#]|$)|[/?#]|$)|{_VARIABLE}"
+)
+"""Scheme, host and port. A variable right behind a host is the beginning of the path."""
 VARIABLE: Final = "ENVIRONMENT_URL"
 """What scripts have the address as."""
 
